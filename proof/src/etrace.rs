@@ -10,8 +10,8 @@ pub mod second;
 mod setting;
 
 use hartrace_etrace::{
-    Config, Decoder, Encapsulated, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync,
-    ResyncRule, ResyncUnit, Version,
+    Config, Decoder, Encapsulated, Encapsulation, Encoder, Form, Framer, Kind, Packet, Piece,
+    QualStatus, Resync, ResyncRule, ResyncUnit, Version,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image, Mark};
@@ -290,6 +290,9 @@ impl Subjects for ETrace {
             ("modes", with_modes(review.clone())),
         ];
         subjects.extend(each_mode(&review));
+        subjects.extend(encapsulated(
+            &subjects.first().map_or(review, |s| s.1.clone()),
+        ));
         subjects
     }
 
@@ -318,6 +321,39 @@ impl Subjects for ETrace {
         subjects.push(("2.0, returns", irdepth, false));
         subjects
     }
+}
+
+/// Each encapsulation, of the same packets.
+fn encapsulated(config: &Config) -> Vec<(&'static str, Config)> {
+    let riscv = Encapsulation {
+        src_bits: 8,
+        time_bytes: 2,
+        sync_bytes: 256,
+        ..Encapsulation::new(Form::Riscv)
+    };
+    let smi = Encapsulation {
+        src_bits: 8,
+        ..Encapsulation::new(Form::Smi)
+    };
+    let esp32 = Encapsulation {
+        sync_bytes: 256,
+        ..Encapsulation::new(Form::Esp32)
+    };
+    let forms = [
+        ("riscv", riscv),
+        ("smi", smi),
+        ("atb", Encapsulation::new(Form::Atb)),
+        ("esp32", esp32),
+        ("slots", Encapsulation::new(Form::Slots)),
+    ];
+    let with = |(name, encapsulation)| {
+        let config = Config {
+            encapsulation,
+            ..config.clone()
+        };
+        (name, config)
+    };
+    forms.map(with).to_vec()
 }
 
 /// The modes that make traces small, each alone.

@@ -28,6 +28,10 @@ struct Pcs {
     gaps: Vec<(usize, u64, &'static str)>,
     /// Something was reported that may be a loss.
     warned: bool,
+    /// Instructions of harts that do not exist, and whether they have gaps: the source
+    /// of a packet was damaged.
+    stray: u64,
+    stray_gap: bool,
 }
 
 struct Expand<'a> {
@@ -38,8 +42,10 @@ struct Expand<'a> {
 }
 
 impl Consumer for Expand<'_> {
-    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match event {
+            Event::Run(run) if hart != HartId(0) => self.out.stray += u64::from(run.insns),
+            Event::Gap(_) if hart != HartId(0) => self.out.stray_gap = true,
             Event::Run(run) if self.out.pcs.len() < self.most => {
                 let mut pc = run.start;
                 for _ in 0..run.insns {
@@ -247,14 +253,15 @@ fn cost(truth: &[u64], given: &Pcs, second: usize) -> Cost {
     let most = truth.len().min(given.pcs.len()) - back;
     let front = starts.take(most).take_while(equal).count();
     let unconfirmed: u64 = given.gaps.iter().map(|g| g.1).sum();
-    let wrong = (given.pcs.len() - front - back) as u64;
+    let wrong = (given.pcs.len() - front - back) as u64 + given.stray;
     let lost = (truth.len() - front - back) as u64;
+    let noticed = !given.gaps.is_empty() || given.warned || given.stray_gap;
     Cost {
         recovered: truth.len() - back <= second,
         lost,
         wrong: wrong.saturating_sub(unconfirmed),
-        silent: given.gaps.is_empty() && !given.warned && wrong + lost > 0,
-        invented: given.gaps.is_empty() && !given.warned && wrong > 0,
+        silent: !noticed && wrong + lost > 0,
+        invented: !noticed && wrong > 0,
         doubted: false,
     }
 }
@@ -488,7 +495,7 @@ mod tests {
                 Damage::Double(64),
                 Damage::Zero(64),
             ] {
-                assert_eq!(bench(&trace, &program, damage, 100).bad, 0);
+                assert_eq!(bench(&trace, &program, damage, 40).bad, 0);
             }
         }
     }
