@@ -412,6 +412,19 @@ mod tests {
         Case::new(2_203_000_057).identity(1000).unwrap();
     }
 
+    /// A change of context in a loop whose rounds are not counted, and one at its jump.
+    #[test]
+    fn a_new_start_is_at_a_jump() {
+        Case::new(2_234_000_011).identity(1500).unwrap();
+    }
+
+    /// The bits that fill the last byte are not taken for bits of the address.
+    #[test]
+    fn a_shortened_address_ends_before_the_padding() {
+        Case::new(2_227_000_114).identity(500).unwrap();
+        Case::new(2_225_000_125).identity(5000).unwrap();
+    }
+
     /// One hart reports a loss and starts again later; another, in the same stream,
     /// starts in between.
     #[test]

@@ -102,7 +102,8 @@ impl Judge for EJudge {
         let notify = heard.has(|m| m == Mark::Notify);
         // Where `itype` does not show direct jumps, the encoder takes one into another
         // context for a change that a decoder would not notice, and starts anew.
-        let moved = |last: &Item| last.context != item.context;
+        let jumped = |last: &Item| last.next != last.pc.wrapping_add(last.length().into());
+        let moved = |last: &Item| last.context != item.context && jumped(last);
         let anew = self.hides_jumps && heard.last.as_ref().is_some_and(moved);
         let wrong = [
             (
