@@ -31,7 +31,7 @@ pub use census::{
 };
 use code::Code;
 pub use decoder::{Decoder, Seam};
-pub use drive::{Decoded, Tallied, Warned, Watch};
+pub use drive::{DataGaps, Decoded, Tallied, Warned, Watch};
 pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};

@@ -214,7 +214,9 @@ impl<O: Observer> Consumer for Replay<'_, O> {
                     hart.accesses.push(*access);
                 }
             }
-            Event::Mark(Mark::Sync(_) | Mark::Vendor(_)) | Event::Warning(_) => {}
+            Event::Mark(Mark::Sync(_) | Mark::Vendor(_))
+            | Event::DataGap(_)
+            | Event::Warning(_) => {}
             Event::Mark(mark) => {
                 hart.flush(image, id, None, out);
                 if let Some(signal) = hart.signal(*mark) {
