@@ -172,6 +172,14 @@ impl Format for ETrace {
         )
     }
 
+    fn late(config: &Config) -> usize {
+        let form = &config.encapsulation;
+        let marked = form.sync_bytes > 0 || matches!(form.form, Form::Reference | Form::Slots);
+        // Where lengths are all that shows boundaries, the packets of a loop may be divided
+        // in two ways for as long as the loop goes on.
+        usize::from(!marked)
+    }
+
     fn first_len(config: &Config, bytes: &[u8]) -> usize {
         let mut rest = bytes;
         let mut framer = Framer::of(config.encapsulation);

@@ -232,16 +232,16 @@ fn fault<F: Format>(
     out.most = 0;
     decoder.finish(&mut out);
     out.out.warned = warned;
-    // After the second sync everything must be as it was.
+    // After the second sync everything must be as it was, or a later one.
     let anchor = |n: usize| Some(*trace.before.get(n)? - *trace.before.get(start)?);
-    let second = anchor(behind + 1)?;
-    Some(cost(truth, &out.out, second))
+    let recovered = anchor(behind + 1 + F::late(&trace.config))?;
+    Some(cost(truth, &out.out, recovered))
 }
 
 /// Compares what was given with what was done: equal in front, then anything,
-/// then equal to the end. `second` is where the second sync after the damage
-/// stands.
-fn cost(truth: &[u64], given: &Pcs, second: usize) -> Cost {
+/// then equal to the end. `recovered` is where the sync after the damage stands from
+/// which on everything must be right.
+fn cost(truth: &[u64], given: &Pcs, recovered: usize) -> Cost {
     let equal = |(a, b): &(&u64, &u64)| a == b;
     // The end first: in a loop both ways of counting fit, and the damage is
     // where it was noticed at the latest.
@@ -257,7 +257,7 @@ fn cost(truth: &[u64], given: &Pcs, second: usize) -> Cost {
     let lost = (truth.len() - front - back) as u64;
     let noticed = !given.gaps.is_empty() || given.warned || given.stray_gap;
     Cost {
-        recovered: truth.len() - back <= second,
+        recovered: truth.len() - back <= recovered,
         lost,
         wrong: wrong.saturating_sub(unconfirmed),
         silent: !noticed && wrong + lost > 0,
