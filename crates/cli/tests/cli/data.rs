@@ -134,7 +134,7 @@ fn a_lost_access_is_a_gap() {
     let gap = |line: &&str| line.contains("data gap at byte");
     assert_eq!(listed.lines().filter(gap).count(), 1, "{listed}");
     let insns = |text: &str| text.lines().filter(|line| line.starts_with('8')).count();
-    assert_eq!(insns(&listed), insns(&whole));
+    assert_eq!(insns(listed), insns(&whole));
     let events = run(&["decode", "-q", "-f", "json", &trace]);
     let mut lines = text(&events.stdout)
         .lines()

@@ -8,8 +8,8 @@ use hartrace_capture::config::FilterError;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
 use hartrace_capture::trace::{
-    ContainerFault, DataGaps, Decoded, Format, Guess, Hint, Misfit, Refusal, Settings,
-    SettingsError, TableDamage, TraceError, TransportError, Warned, WriteError, Written,
+    ContainerFault, DataGaps, Decoded, Format, Guess, Hint, Misfit, ReencapsulateError, Refusal,
+    Settings, SettingsError, TableDamage, TraceError, TransportError, Warned, WriteError, Written,
     likely_cause,
 };
 use hartrace_flow::{Assumed, DataGap, Gap, HartId, Reason, Warning, boot};
@@ -49,9 +49,38 @@ pub fn refused(path: &Path, refusal: Refusal, command: &str) -> Diagnostic {
         Refusal::Transport(TransportError::Input(error)) => error.into(),
         Refusal::Transport(TransportError::Ram(error)) => {
             let name = input::name(path);
-            let message = format!("{name} does not match the buffer given with --ram: {error}");
+            let message = format!("{name} does not match the registers of the buffer: {error}");
             Diagnostic::new(Code::NotATrace, message)
                 .help("dump the buffer from START to LIMIT, both included")
+        }
+        Refusal::Transport(error) => bad_transport(&error),
+    }
+}
+
+/// Settings in `[transport]` that a trace cannot have.
+#[must_use]
+pub fn bad_transport(error: &TransportError) -> Diagnostic {
+    Diagnostic::new(
+        Code::Contradiction,
+        format!("invalid settings in [transport]: {error}"),
+    )
+}
+
+/// Packets that cannot be written in another encapsulation.
+#[must_use]
+pub fn not_reencapsulated(path: &Path, error: ReencapsulateError) -> Diagnostic {
+    let message = format!("{} cannot be converted: {error}", input::name(path));
+    match error {
+        ReencapsulateError::Input(error) => error.into(),
+        ReencapsulateError::Settings(error) => error.into(),
+        ReencapsulateError::Format => Diagnostic::new(Code::NotATrace, message)
+            .help("leave out --encapsulation to decode the trace and encode it again"),
+        ReencapsulateError::Harts(..) => Diagnostic::new(Code::WhichHart, message)
+            .help("choose one of them with --hart N, or set src_bits in [etrace.encapsulation]"),
+        ReencapsulateError::Data => Diagnostic::new(Code::Contradiction, message)
+            .help("set type_bits in [etrace.encapsulation], or choose another form"),
+        ReencapsulateError::TooLong(_) => {
+            Diagnostic::new(Code::Contradiction, message).help("choose another form")
         }
     }
 }
