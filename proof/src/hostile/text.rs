@@ -67,12 +67,18 @@ pub(super) fn discovery(bytes: &[u8]) -> Result<(), String> {
             continue;
         };
         let again = Config::parse(&text, path).map_err(|e| format!("{e}: {text}"))?;
-        // The default of the version decides what the form leaves out.
-        let etrace = Etrace {
-            version: config.etrace.version.clone(),
-            ..again.etrace.clone()
+        // The default of the version decides what the form leaves out. Modes need their
+        // parameters, which are in another file.
+        let again = match form {
+            Form::Ucf => again.over(config.clone()),
+            _ => Config {
+                etrace: Etrace {
+                    version: config.etrace.version.clone(),
+                    ..again.etrace
+                },
+                ..again
+            },
         };
-        let again = Config { etrace, ..again };
         let (twice, _) = again
             .to_form(form, Xlen::Rv64)
             .map_err(|e| format!("{e}: {text}"))?;

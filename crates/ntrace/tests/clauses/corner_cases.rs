@@ -1,12 +1,11 @@
 //! Corner cases that break decoders, one test each. The first ten are about
 //! bytes, then the flow, then addresses, time and sources.
 
-use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Context, Event, Image, Mark, Mode, PortConfig, Retirement, Signal, SpaceId};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace::{
-    Body, Btype, Config, Evcode, Fault, Framer, ImplicitReturn, Message, Owner, Periodic, Piece,
-    Process, RepeatedHistory, Sync, SyncUnit, Timestamps, TraceMode, Version,
+    Body, Btype, Config, Evcode, Fault, ImplicitReturn, Message, Owner, Periodic, Process,
+    RepeatedHistory, Sync, SyncUnit, Timestamps, TraceMode, Version,
 };
 
 use crate::common::asm::*;
