@@ -70,6 +70,10 @@ fn line(event: &Event) -> String {
             "gap {} ({:#x}) at byte {}, {} bytes, {} unconfirmed: {}",
             gap.reason.code, gap.reason.value, gap.at, gap.bytes, gap.unconfirmed, gap.reason.text,
         ),
+        Event::DataGap(gap) => format!(
+            "data gap {} ({:#x}) at byte {}: {}",
+            gap.reason.code, gap.reason.value, gap.at, gap.reason.text,
+        ),
         Event::Warning(warning) => format!(
             "warning {} ({:#x}) at byte {}: {}",
             warning.reason.code, warning.reason.value, warning.at, warning.reason.text,

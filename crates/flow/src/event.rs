@@ -31,6 +31,9 @@ pub enum Event {
     Mark(Mark),
     /// Something is missing here.
     Gap(Gap),
+    /// Data accesses are missing here, or it is not known which instructions made
+    /// them. The flow of control has no gap.
+    DataGap(DataGap),
     /// Something may be missing here; decoding goes on.
     Warning(Warning),
 }
@@ -229,6 +232,19 @@ pub struct Gap {
     pub bytes: u64,
     /// How many of the instructions given last nothing in the trace confirmed.
     pub unconfirmed: u64,
+}
+
+/// Data accesses that a trace does not report, up to its next synchronisation, or that
+/// cannot be assigned to instructions.
+///
+/// A consumer of control flow need not take notice of it. The accesses given before it are
+/// right; those after it, up to the next synchronisation, have no instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataGap {
+    /// Byte offset in the trace where it was noticed.
+    pub at: u64,
+    /// What happened.
+    pub reason: Reason,
 }
 
 /// Something that a reader of the trace should know of, at which decoding goes

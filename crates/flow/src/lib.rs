@@ -105,7 +105,8 @@ pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Unreported, What};
 pub use decode::Decode;
 pub use event::{
-    Consumer, DataAccess, Event, Exit, Gap, Gather, Mark, Ownership, Part, Reason, Run, Warning,
+    Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Ownership, Part, Reason, Run,
+    Warning,
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;

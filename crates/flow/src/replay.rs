@@ -208,7 +208,9 @@ impl Consumer for Replay<'_> {
                     hart.accesses.push(*access);
                 }
             }
-            Event::Mark(Mark::Sync(_) | Mark::Vendor(_)) | Event::Warning(_) => {}
+            Event::Mark(Mark::Sync(_) | Mark::Vendor(_))
+            | Event::DataGap(_)
+            | Event::Warning(_) => {}
             Event::Mark(mark) => {
                 hart.flush(image, id, None, out);
                 if let Some(signal) = hart.signal(*mark) {

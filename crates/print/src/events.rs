@@ -177,6 +177,14 @@ enum Line<'a> {
         bytes: u64,
         unconfirmed: u64,
     },
+    #[serde(rename = "data-gap")]
+    DataGap {
+        hart: u32,
+        code: &'static str,
+        text: &'static str,
+        value: Hex,
+        offset: u64,
+    },
     Warning {
         hart: u32,
         code: &'static str,
@@ -248,6 +256,13 @@ fn line<'s>(
             offset: gap.at,
             bytes: gap.bytes,
             unconfirmed: gap.unconfirmed,
+        },
+        Event::DataGap(gap) => Line::DataGap {
+            hart,
+            code: gap.reason.code,
+            text: gap.reason.text,
+            value: Hex(gap.reason.value),
+            offset: gap.at,
         },
         Event::Warning(warning) => Line::Warning {
             hart,

@@ -148,6 +148,13 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
     /// Where decoding can begin.
     fn sync_points(config: &Self::Config, bytes: &[u8]) -> Vec<Point>;
 
+    /// How many syncs later than the second after some damage everything need be right
+    /// again: 0 where the boundaries of messages are found before that.
+    fn late(config: &Self::Config) -> usize {
+        let _ = config;
+        0
+    }
+
     /// Length of the message at the front of the bytes.
     fn first_len(config: &Self::Config, bytes: &[u8]) -> usize;
 

@@ -6,8 +6,8 @@ use crate::detect::{HEAD, detect};
 use crate::input::{Input, InputError, is_stdin};
 use crate::shard::Sharding;
 use hartrace_flow::{
-    Consumer, DataAccess, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Reason, Run,
-    Warning, boot,
+    Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Reason,
+    Run, Warning, boot,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -40,8 +40,19 @@ pub struct Decoded {
     pub harts: Vec<HartId>,
     /// The first gaps.
     pub first: Vec<Gap>,
+    /// Losses of data trace, the first kind first.
+    pub data_gaps: Vec<DataGaps>,
     /// What else was reported, the first kind first.
     pub warnings: Vec<Warned>,
+}
+
+/// Gaps of data trace of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataGaps {
+    /// The first of them.
+    pub first: DataGap,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// Warnings of one kind.
@@ -109,6 +120,22 @@ impl Decoded {
         }
     }
 
+    /// How many losses of data trace there are.
+    #[must_use]
+    pub fn data_gap_count(&self) -> u64 {
+        self.data_gaps.iter().map(|gaps| gaps.count).sum()
+    }
+
+    #[cold]
+    fn data_gap(&mut self, gaps: DataGaps) {
+        let code = gaps.first.reason.code;
+        let mut known = self.data_gaps.iter_mut();
+        match known.find(|known| known.first.reason.code == code) {
+            Some(known) => known.count += gaps.count,
+            None => self.data_gaps.push(gaps),
+        }
+    }
+
     /// Adds what was decoded right after this.
     pub fn add(&mut self, part: Decoded) {
         self.instructions += part.instructions;
@@ -118,6 +145,9 @@ impl Decoded {
         self.lost += part.lost;
         for hart in part.harts {
             self.appeared(hart);
+        }
+        for gaps in part.data_gaps {
+            self.data_gap(gaps);
         }
         for warned in part.warnings {
             self.warn(warned);
@@ -179,6 +209,10 @@ impl<C: Consumer> Consumer for Watch<C> {
                 if self.decoded.first.len() < KEPT {
                     self.decoded.first.push(*gap);
                 }
+            }
+            Event::DataGap(first) => {
+                let (first, count) = (*first, 1);
+                self.decoded.data_gap(DataGaps { first, count });
             }
             Event::Warning(first) => {
                 let (first, count) = (*first, 1);
