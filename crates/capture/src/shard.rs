@@ -385,7 +385,7 @@ where
 }
 
 /// The state after the start of a stream, where encoders report their options.
-fn first<D: Decode>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
+pub(crate) fn first<D: Decode>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
     decoder.restart(0);
     let mut rest = bytes.get(..STEP).unwrap_or(bytes);
     while !rest.is_empty() {
@@ -420,7 +420,7 @@ where
 }
 
 /// Asks for a pause after every message with content, and takes nothing.
-struct Pause;
+pub(crate) struct Pause;
 
 impl Consumer for Pause {
     fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {

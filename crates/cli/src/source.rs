@@ -8,11 +8,12 @@ use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
 use hartrace_analyze::{Functions, PartCounter, Places, RunCount};
+use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{Decoded, Trace, Transport};
+use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
 use hartrace_flow::{
     Consumer, DataAccess, Event, Gather, HartId, Image, Interpolate, Kept, Run, StepEvents,
 };
@@ -149,6 +150,45 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The format and its version, or the kind of log.
+    pub(crate) fn format(&self) -> String {
+        match &self.data {
+            Data::Trace(trace) => format!("{} {}", trace.format(), trace.settings.version()),
+            Data::Log(kind, _) => kind.to_string(),
+        }
+    }
+
+    /// The size of the file, if it is known.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match &self.data {
+            Data::Trace(trace) => trace.input.size(),
+            Data::Log(_, input) => input.size(),
+        }
+    }
+
+    /// The settings that a trace is read by, as pairs of names and values.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let Data::Trace(trace) = &self.data else {
+            return Vec::new();
+        };
+        let mut config = Config::default();
+        trace.settings.complete(&mut config);
+        let text = config.to_toml(false);
+        let pairs = text.lines().filter_map(|line| line.split_once(" = "));
+        pairs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// A trace to be decoded several times, with its session; a log as it is.
+    pub(crate) fn replay(self) -> Result<Result<(Replay, Session<'a>), Source<'a>>, Failure> {
+        let Source { session, data } = self;
+        Ok(match data {
+            Data::Trace(trace) => Ok((trace.replay()?, session)),
+            data @ Data::Log(..) => Err(Source { session, data }),
+        })
+    }
+
     /// The output of the command.
     pub(crate) fn output(&self, path: &Path) -> Result<Output, Failure> {
         self.session.output(path)
@@ -206,6 +246,7 @@ impl<'a> Source<'a> {
             only,
             single: false,
             progress: true,
+            census: false,
             check: &|| Ok(()),
         };
         self.read_parts(opened, threads, &how, &part)?.report()?;
@@ -225,6 +266,7 @@ impl<'a> Source<'a> {
             only,
             single: false,
             progress: true,
+            census: false,
             check: &check,
         };
         self.read(opened, out, &how)?.report()
@@ -239,6 +281,7 @@ impl<'a> Source<'a> {
         how: &How<'_>,
     ) -> Result<Verdict<'a>, Failure> {
         let Source { session, data } = self;
+        let mut counted = None;
         let found = match data {
             Data::Log(kind, mut input) => {
                 let head = input.peek(HEAD)?;
@@ -258,18 +301,28 @@ impl<'a> Source<'a> {
             }
             Data::Trace(trace) => {
                 let mut progress = how.progress.then(|| session.progress(&trace.input));
-                let decoded = trace.decode(image, how.only.map(HartId), out, |_, done| {
+                let mut counting = how.census.then(|| Counting::new(&trace.settings));
+                let mut growth = Growth::default();
+                let (counts, grows) = (counting.as_mut(), how.census);
+                let only = how.only.map(HartId);
+                let decoded = trace.decode_counting(image, only, out, counts, |decoded, done| {
                     if let Some(progress) = &mut progress {
                         progress.reach(done);
                     }
+                    if grows {
+                        growth.add(decoded.instructions, done);
+                    }
                     (how.check)()
                 });
-                Some(Found::Trace(decoded?))
+                let decoded = decoded?;
+                counted = counting.map(|counting| (counting.finish(), growth));
+                Some(Found::Trace(decoded))
             }
         };
         Ok(Verdict {
             session,
             found,
+            counted,
             only: how.only,
         })
     }
@@ -307,6 +360,7 @@ impl<'a> Source<'a> {
         Ok(Verdict {
             session,
             found: Some(Found::Trace(decoded)),
+            counted: None,
             only,
         })
     }
@@ -320,6 +374,8 @@ pub(crate) struct How<'h> {
     pub(crate) single: bool,
     /// Whether progress is shown.
     pub(crate) progress: bool,
+    /// Whether the messages of a trace are counted.
+    pub(crate) census: bool,
     /// Called now and then; an error ends the reading.
     pub(crate) check: &'h (dyn Fn() -> Result<(), Failure> + Sync),
 }
@@ -328,6 +384,7 @@ pub(crate) struct How<'h> {
 pub(crate) struct Verdict<'a> {
     session: Session<'a>,
     found: Option<Found>,
+    counted: Option<(Census, Growth)>,
     only: Option<u32>,
 }
 
@@ -337,6 +394,11 @@ enum Found {
 }
 
 impl Verdict<'_> {
+    /// The messages of a trace, and how it grew, if they were counted.
+    pub(crate) fn take_counted(&mut self) -> Option<(Census, Growth)> {
+        self.counted.take()
+    }
+
     /// Reports it.
     pub(crate) fn report(self) -> Result<(), Failure> {
         let session = self.session;

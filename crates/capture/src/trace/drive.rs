@@ -159,10 +159,10 @@ impl Decoded {
 
 /// Passes the events of one hart or of all on to `inner`, and counts them.
 #[derive(Default)]
-struct Watch<C> {
-    inner: C,
+pub(super) struct Watch<C> {
+    pub(super) inner: C,
     /// What was passed on.
-    decoded: Decoded,
+    pub(super) decoded: Decoded,
     only: Option<HartId>,
     /// `inner` broke: it wants no more.
     ended: bool,
@@ -170,7 +170,7 @@ struct Watch<C> {
 
 impl<C> Watch<C> {
     /// Events for `inner`: those of the hart `only`, or of all.
-    fn new(inner: C, only: Option<HartId>) -> Watch<C> {
+    pub(super) fn new(inner: C, only: Option<HartId>) -> Watch<C> {
         Watch {
             inner,
             decoded: Decoded::default(),
@@ -356,21 +356,33 @@ impl Trace {
         image: &Image,
         only: Option<HartId>,
         out: &mut dyn Consumer,
+        after: impl FnMut(&Decoded, u64) -> Result<(), E>,
+    ) -> Result<Decoded, E> {
+        self.decode_counting(image, only, out, None, after)
+    }
+
+    /// The same; `counting` gets the bytes too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trace::decode`].
+    pub fn decode_counting<E: From<DecodeError>>(
+        self,
+        image: &Image,
+        only: Option<HartId>,
+        out: &mut dyn Consumer,
+        counting: Option<&mut Counting>,
         mut after: impl FnMut(&Decoded, u64) -> Result<(), E>,
     ) -> Result<Decoded, E> {
         let mut failed = None;
-        let decoded =
-            self.decode_all(
-                image,
-                Watch::new(out, only),
-                &mut |decoded, done| match after(decoded, done) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failed = Some(error);
-                        ControlFlow::Break(())
-                    }
-                },
-            )?;
+        let mut each = |decoded: &Decoded, done: u64| match after(decoded, done) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        let decoded = self.decode_all(image, Watch::new(out, only), counting, &mut each)?;
         failed.map_or(Ok(decoded), Err)
     }
 
@@ -378,12 +390,16 @@ impl Trace {
         self,
         image: &Image,
         mut watch: Watch<&mut dyn Consumer>,
+        mut counting: Option<&mut Counting>,
         after: &mut dyn FnMut(&Decoded, u64) -> ControlFlow<()>,
     ) -> Result<Decoded, DecodeError> {
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut done = 0;
         let read: Result<(), Stop> = self.input.chunks(|chunk| {
             for step in chunk.chunks(STEP) {
+                if let Some(counting) = &mut counting {
+                    counting.feed(step);
+                }
                 let mut rest = step;
                 while !rest.is_empty() {
                     // A pause comes after a message, so there is one at least.
@@ -552,4 +568,4 @@ impl Trace {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

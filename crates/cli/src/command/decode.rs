@@ -80,6 +80,7 @@ fn list(
             only: args.traced.hart,
             single: true,
             progress: !is_paged,
+            census: false,
             check: &check,
         };
         let verdict = source.read((&program, &image, isa), &mut listing, &how)?;
@@ -125,6 +126,7 @@ fn write_events(
         only: args.traced.hart,
         single: form != EventForm::Json,
         progress: true,
+        census: false,
         check: &check,
     };
     let (verdict, found) = match part {

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 const CODE: [u8; 6] = [0x01, 0x00, 0x7d, 0xfd, 0x82, 0x85];
 const BASE: u64 = 0x1000;
 
-fn image() -> Image {
+pub(in crate::trace) fn image() -> Image {
     let mut image = Image::new();
     image.add_raw(SpaceId::FIRST, BASE, &CODE, Isa::RV64GC);
     image
@@ -21,7 +21,7 @@ fn image() -> Image {
 
 /// A trace of that loop, left and entered again so many times, and the number of
 /// its instructions.
-fn recorded(format: Format, rounds: u64) -> (Settings, Vec<u8>, u64) {
+pub(in crate::trace) fn recorded(format: Format, rounds: u64) -> (Settings, Vec<u8>, u64) {
     let config = Config::defaults();
     let settings = format.settings(&config, Xlen::Rv64).unwrap();
     let port = settings.port(config.ingress).port(Isa::RV64GC);
@@ -55,7 +55,7 @@ fn recorded(format: Format, rounds: u64) -> (Settings, Vec<u8>, u64) {
     (settings, bytes, count.get())
 }
 
-fn trace(settings: &Settings, bytes: &[u8]) -> Trace {
+pub(in crate::trace) fn trace(settings: &Settings, bytes: &[u8]) -> Trace {
     let config = Config::defaults();
     let input = Input::of(Path::new("t"), bytes.to_vec());
     let known = super::super::Known::default();
