@@ -18,6 +18,7 @@ mod progress;
 mod reporting;
 mod session;
 mod settings;
+mod side_by_side;
 mod sink;
 mod source;
 mod talk;

@@ -37,6 +37,16 @@ impl Talk {
         }
     }
 
+    /// Says nothing: for a file that is read again.
+    pub(crate) const fn silent(self) -> Talk {
+        Talk {
+            quiet: true,
+            verbose: false,
+            progress: When::Never,
+            ..self
+        }
+    }
+
     /// Why the command failed.
     pub(crate) fn error(&self, diagnostic: &Diagnostic) {
         say(&diagnostic.render(Severity::Error));

@@ -1,28 +1,19 @@
 //! `hartrace diff`: where two runs differ.
 
-use crate::args::{Diff, DiffFormat, Traced};
+use crate::args::{Diff, DiffFormat};
 use crate::failure::Failure;
 use crate::files::create;
-use crate::logs::which_hart;
+use crate::side_by_side::{Addresses, Pieces, side_by_side};
 use crate::source::{Opened, places};
 use crate::talk::Talk;
-use hartrace_analyze::{Compared, DiffOptions, PcPieces, compare_runs};
+use hartrace_analyze::{Compared, DiffOptions, compare_runs};
 use hartrace_capture::input;
 use hartrace_capture::output::Output;
 use hartrace_capture::source_text::SourceText;
-use hartrace_flow::Image;
-use hartrace_isa::Isa;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::difference::{self as print, Run};
 use hartrace_print::words::count;
 use std::io;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
-
-/// Pieces that one run may be ahead of the comparison.
-const AHEAD: usize = 4;
 
 pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
     let mut output = create(&args.output.output, [args.a.as_path(), args.b.as_path()])?;
@@ -42,20 +33,21 @@ pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
             places: &places_b,
         },
     ];
-    let (to_a, from_a) = sync_channel(AHEAD);
-    let (to_b, from_b) = sync_channel(AHEAD);
-    let (of_a, of_b) = ((&a.program, &a.image, a.isa), (&b.program, &b.image, b.isa));
-    let (source_a, source_b) = (a.source, b.source);
-    let traced = &args.traced;
-    let (compared, read_a, read_b) = thread::scope(|scope| {
-        let a = scope.spawn(move || produce(source_a, of_a, (&args.a, traced), to_a));
-        let b = scope.spawn(move || produce(source_b, of_b, (&args.b, traced), to_b));
-        let compared = compare(args, &runs, (from_a, from_b), &mut output);
-        (compared, joined(a.join()), joined(b.join()))
+    let a = Addresses {
+        source: a.source,
+        of: (&a.program, &a.image, a.isa),
+        path: &args.a,
+    };
+    let b = Addresses {
+        source: b.source,
+        of: (&b.program, &b.image, b.isa),
+        path: &args.b,
+    };
+    let (compared, read) = side_by_side([a, b], args.traced.hart, |pcs| {
+        compare(args, &runs, pcs, &mut output)
     });
     let compared = compared.map_err(|error| output.failed(error))?;
-    read_a?;
-    read_b?;
+    read?;
     output.finish()?;
     match compared.divergences {
         0 => Ok(()),
@@ -67,49 +59,10 @@ pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
     }
 }
 
-/// What a thread came to.
-fn joined(result: thread::Result<Result<(), Failure>>) -> Result<(), Failure> {
-    match result {
-        Ok(result) => result,
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
-}
-
-/// Decodes one of the runs, and sends its addresses until none are wanted any more.
-fn produce(
-    source: crate::source::Source<'_>,
-    of: (&crate::settings::Program, &Image, Isa),
-    (path, args): (&Path, &Traced),
-    to: SyncSender<Vec<u64>>,
-) -> Result<(), Failure> {
-    // The comparison ends early if the runs do not meet again.
-    let unwanted = AtomicBool::new(false);
-    let take = |piece| {
-        if !unwanted.load(Ordering::Relaxed) && to.send(piece).is_err() {
-            unwanted.store(true, Ordering::Relaxed);
-        }
-    };
-    let wanted = || match unwanted.load(Ordering::Relaxed) {
-        true => Err(Failure::ClosedPipe),
-        false => Ok(()),
-    };
-    let mut pieces = PcPieces::new(of.1, take);
-    match source.feed(of, &mut pieces, args.hart, wanted) {
-        Err(Failure::ClosedPipe) => {}
-        read => {
-            read?;
-            pieces.finish();
-        }
-    }
-    // The addresses of several harts, mixed, are those of no run.
-    let harts = pieces.harts();
-    which_hart(path, harts, harts.len() > 1)
-}
-
 fn compare(
     args: &Diff,
     runs: &[Run<'_>; 2],
-    (a, b): (Receiver<Vec<u64>>, Receiver<Vec<u64>>),
+    [a, b]: [Pieces; 2],
     out: &mut Output,
 ) -> io::Result<Compared> {
     let options = DiffOptions {

@@ -4,11 +4,15 @@ use crate::args::Report;
 use crate::failure::Failure;
 use crate::files::{create, one_stdin};
 use crate::reporting::{Reported, collect};
+use crate::side_by_side::{Addresses, side_by_side};
+use crate::source::{Opened, places};
 use crate::talk::Talk;
-use hartrace_analyze::Measure;
+use hartrace_analyze::{DiffOptions, Divergence, FunctionChange, Measure, Places, compare_runs};
+use hartrace_capture::input::is_stdin;
 use hartrace_capture::source_text::SourceText;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_report::{Budget, Change, Comparison, Document, html};
+use std::path::Path;
 
 /// How often the budget is halved to make a page small enough.
 const HALVINGS: u32 = 8;
@@ -32,26 +36,29 @@ pub(super) fn run(args: &Report, talk: &Talk) -> Result<(), Failure> {
         reported.push(collect(path, &args.traced, how, &budget, talk)?);
     }
     let text = SourceText::new(args.sources.source_dir.clone());
-    let page = page(&reported, &text, &budget, args.max_size)?;
+    let compare = match (&args.other, reported.as_slice()) {
+        (Some(other), [before, after]) => Some(Comparison {
+            functions: changes(before, after),
+            first_difference: first_difference(args, other, &talk.silent()),
+        }),
+        _ => None,
+    };
+    let page = page((&reported, compare), &text, &budget, args.max_size)?;
     output.write_with(|out| out.write_all(page.as_bytes()))?;
     Ok(())
 }
 
 /// The largest page that is not larger than `max` bytes.
 fn page(
-    reported: &[Reported],
+    (reported, compare): (&[Reported], Option<Comparison>),
     text: &SourceText,
     budget: &Budget,
     max: u64,
 ) -> Result<String, Failure> {
-    let compare = || match reported {
-        [before, after] => Some(comparison(before, after)),
-        _ => None,
-    };
     for halvings in 0..=HALVINGS {
         let budget = budget.halved(halvings);
         let runs = reported.iter().map(|one| one.run(text, &budget));
-        let page = html(&Document::new(runs.collect(), compare()).json());
+        let page = html(&Document::new(runs.collect(), compare.clone()).json());
         if page.len() as u64 <= max {
             return Ok(page);
         }
@@ -64,16 +71,68 @@ fn page(
 }
 
 /// How the functions of two runs differ.
-fn comparison(before: &Reported, after: &Reported) -> Comparison {
+fn changes(before: &Reported, after: &Reported) -> Vec<Change> {
     let (before, after) = (&before.collected.profile, &after.collected.profile);
     let changes = after.changes_since(before, Measure::Instructions);
-    let functions = changes.into_iter().map(|change| Change {
+    let change = |change: FunctionChange| Change {
         name: change.name,
         before: change.own.0,
         after: change.own.1,
-    });
-    Comparison {
-        functions: functions.collect(),
-        first_difference: None,
+    };
+    changes.into_iter().map(change).collect()
+}
+
+/// Where two runs go different ways for the first time; `None` if they do not, or if that
+/// cannot be found out: of several harts, of parts, and of what can be read only once.
+fn first_difference(args: &Report, other: &Path, talk: &Talk) -> Option<String> {
+    let is_part = args.from.is_some() || args.until.is_some();
+    if is_part || is_stdin(&args.trace) || is_stdin(other) {
+        return None;
     }
+    let open = |path| Opened::open(path, &args.traced, "report", talk).ok();
+    let (a, b) = (open(&args.trace)?, open(other)?);
+    let (places_a, places_b) = (places(&a.program), places(&b.program));
+    let one = Addresses {
+        source: a.source,
+        of: (&a.program, &a.image, a.isa),
+        path: &args.trace,
+    };
+    let two = Addresses {
+        source: b.source,
+        of: (&b.program, &b.image, b.isa),
+        path: other,
+    };
+    let options = DiffOptions {
+        before: 1,
+        ..DiffOptions::default()
+    };
+    let (found, read) = side_by_side([one, two], args.traced.hart, |[a, b]| {
+        let mut first = None;
+        compare_runs(
+            &mut a.into_iter(),
+            &mut b.into_iter(),
+            &options,
+            &mut |found| {
+                first = Some(found.clone());
+                false
+            },
+        );
+        first
+    });
+    read.ok()?;
+    let found: Divergence = found?;
+    let way = |side: usize, places: &Places<'_>| {
+        let next = found.then.get(side).and_then(|pcs| pcs.first());
+        next.map_or("its end".to_owned(), |pc| places.at(*pc).to_string())
+    };
+    let last = found.common.last();
+    let last = last.map_or("at the start".to_owned(), |pc| {
+        format!("after {}", places_a.at(*pc))
+    });
+    let [before, _] = found.at;
+    Some(format!(
+        "at instruction {before}, {last}: the first run continues at {}, the second at {}",
+        way(0, &places_a),
+        way(1, &places_b)
+    ))
 }

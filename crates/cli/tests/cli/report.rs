@@ -405,6 +405,17 @@ fn two_traces_are_compared() {
             .sum::<u64>()
     };
     assert_eq!((sum("before"), sum("after")), (5000, 9000));
+    let difference = document["compare"]["first_difference"].as_str().unwrap();
+    assert!(
+        difference.starts_with("at instruction 5000, after 0x"),
+        "{difference}"
+    );
+    assert!(
+        difference.contains("continues at its end, the second at 0x"),
+        "{difference}"
+    );
+    let same = report(&[&before, &before]);
+    assert_eq!(same["compare"]["first_difference"], Value::Null);
     assert_eq!(report(&[&before])["compare"], Value::Null);
 }
 
