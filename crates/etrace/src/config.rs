@@ -173,7 +173,8 @@ impl Ioptions {
 pub struct Resync {
     /// What is counted.
     pub unit: ResyncUnit,
-    /// 0 to 15: one every 2^(n+4) of them.
+    /// 0 to 15: one every 2^(n+4) of them. The reference models take larger numbers than
+    /// the register has room for; so does this, up to 27.
     pub max: u8,
     /// Where exactly it comes.
     pub rule: ResyncRule,
@@ -697,7 +698,7 @@ impl Config {
                 self.doptions_width.is_none_or(|w| w <= 16),
                 ConfigError::DoptionsWidth,
             ),
-            (self.resync.max <= 15, ConfigError::ResyncMax),
+            (self.resync.max <= 27, ConfigError::ResyncMax),
             (
                 self.queue
                     .is_none_or(|q| q.bytes >= self.min_queue() && q.drain > 0),
