@@ -354,8 +354,8 @@ pub struct Config {
     pub notify_bit: NotifyBit,
     /// Trap packets of interrupts have `tval` too, which 2.0 leaves out.
     pub interrupt_tval: bool,
-    /// Decoder: a start packet right after a packet with the same address, that of a
-    /// branch, is about the same execution of it; the outcome was reported before. So
+    /// Decoder: a start packet right after a packet with the same address is about the
+    /// same execution of that instruction; the outcome of a branch was reported before. So
     /// the PULP tracer resynchronises; by the texts a later instruction is meant.
     pub resync_repeats: bool,
     /// Addresses are full, not differences.
