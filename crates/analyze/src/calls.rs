@@ -59,7 +59,7 @@ impl Latency {
 }
 
 /// Adds a value. Three digits are exact: a thousand values for each power of ten.
-fn record(spans: &mut Option<Histogram<u64>>, value: u64) {
+pub(crate) fn record(spans: &mut Option<Histogram<u64>>, value: u64) {
     if spans.is_none() {
         *spans = Histogram::new(3).ok();
     }
@@ -69,7 +69,8 @@ fn record(spans: &mut Option<Histogram<u64>>, value: u64) {
     }
 }
 
-fn spans(histogram: Option<&Histogram<u64>>) -> Spans {
+/// The distribution of values.
+pub(crate) fn spans(histogram: Option<&Histogram<u64>>) -> Spans {
     let Some(all) = histogram.filter(|all| !all.is_empty()) else {
         return Spans::default();
     };
@@ -170,7 +171,7 @@ impl StackSink for CallSites {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stacks::NodeId;
+    use crate::stacks::{Moment, NodeId};
 
     fn left(site: u64, insns: u64, whole: bool, nested: bool) -> Left {
         Left {
@@ -181,6 +182,7 @@ mod tests {
             how: How::Returned,
             whole,
             nested,
+            at: Moment::default(),
         }
     }
 

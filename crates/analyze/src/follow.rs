@@ -2,10 +2,11 @@
 
 use crate::doubt::{Doubts, Judge};
 use crate::functions::Functions;
+use crate::packed::Unpacker;
 use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{Backtrace, CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
-use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, Run, SpaceId, Trap};
+use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, Ownership, Run, SpaceId, Trap};
 use hartrace_isa::Flow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -109,6 +110,23 @@ impl<'a, S: StackSink> Follower<'a, S> {
     #[must_use]
     pub fn doubts(&self) -> &Doubts {
         &self.judge.doubts
+    }
+
+    /// Goes on from stacks that were saved; the harts and their times.
+    pub(crate) fn restore(
+        &mut self,
+        saved: &mut Unpacker<'_>,
+    ) -> Option<Vec<(HartId, Option<u64>)>> {
+        self.stacks.restore(saved, &mut self.functions)?;
+        let harts = self.stacks.harts();
+        for (id, context, _) in &harts {
+            let owner = Ownership {
+                mode: None,
+                context: *context,
+            };
+            self.spaces.enter(*id, &owner, self.image);
+        }
+        Some(harts.into_iter().map(|(id, _, time)| (id, time)).collect())
     }
 
     /// No more events.

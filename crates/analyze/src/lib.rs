@@ -24,6 +24,7 @@
 //! * [`Stacks`]: call stacks, followed from run to run; [`CallTree`]: call paths with
 //!   their cost.
 //! * [`Profiler`]: exact profiles; [`Latencies`], [`CallSites`]: calls one by one.
+//! * [`Timeline`]: calls and traps as slices on tracks, given to a [`TimelineSink`].
 //! * [`RunCounter`], [`Coverage`]: which code ran.
 //! * [`JumpCounter`]: branches, indirect jumps and the rounds of loops.
 //! * [`compare_runs`]: where two runs differ.
@@ -49,6 +50,7 @@ mod lines;
 mod listing;
 pub mod memory;
 mod names;
+mod packed;
 mod places;
 mod profile;
 mod runs;
@@ -57,13 +59,15 @@ mod slices;
 mod spaces;
 mod stacks;
 mod symbols;
+mod timeline;
 mod trace;
 mod transfers;
 
 pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
 pub use causes::cause_name;
 pub use coverage::{
-    BranchCount, Coverage, FunctionCoverage, LineCoverage, RunCounter, Share, Shares, add_runs,
+    BranchCount, Coverage, FunctionCoverage, LineCoverage, PartCounter, RunCounter, Share, Shares,
+    add_runs,
 };
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use doubt::Doubts;
@@ -74,17 +78,23 @@ pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
 pub use lines::{Line, Lines, SourceFrame};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
+pub use packed::{Packer, Unpacker};
 pub use places::{LineRanges, Place, Places};
 pub use profile::{
-    CallEdge, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile, Profiler,
+    CallEdge, CallSink, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile,
+    Profiler, Profiling,
 };
 pub use runs::RunCount;
 pub use segments::Segments;
 pub use stacks::{
-    Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Node, NodeId, Odd,
-    OddJump, Outer, StackSink, Stacks, What,
+    Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Moment, Node, NodeId,
+    Odd, OddJump, OpenCall, Outer, StackSink, Stacks, Switched, What,
 };
 pub use symbols::Symbols;
+pub use timeline::{
+    CauseSpans, GapSpan, GapTable, Merging, Position, Slice, SliceKind, SliceSummary, Timeline,
+    TimelineSink, Track, TrackId, TrackSlices, TrapSpan, TrapTable,
+};
 pub use trace::{
     Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,
     WindowOptions, Windowed, instruction_text,

@@ -7,16 +7,20 @@ mod lines;
 mod loops;
 
 pub use difference::FunctionChange;
+pub(crate) use functions::trap_order;
 pub use functions::{CallEdge, FunctionCost};
 pub use lines::LineCost;
 pub use loops::HotLoop;
 
+use crate::calls::{CallSites, Latencies};
 use crate::doubt::Doubts;
 use crate::follow::Follower;
 use crate::functions::{FunctionId, Functions};
+use crate::packed::{Packer, Unpacker};
 use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
 use crate::stacks::{CallTree, Cost, Grouping, Passed, StackSink};
+use crate::timeline::Timeline;
 use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -84,6 +88,7 @@ impl<'a, S: StackSink> Profiler<'a, S> {
                 .map(|(since, until)| until.saturating_sub(since));
             self.follower.run(id, &run, time.unwrap_or(0));
         }
+        self.follower.stacks.clock(id, until);
     }
 
     /// A run, which waits for its time if the trace has times.
@@ -174,6 +179,77 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
 
     fn keeps(&self) -> bool {
         true
+    }
+}
+
+/// A [`Profiler`] whose type is not known.
+pub trait Profiling<S>: Consumer {
+    /// No more events.
+    fn finish(self: Box<Self>) -> (Profile, S);
+}
+
+impl<S: StackSink> Profiling<S> for Profiler<'_, S> {
+    fn finish(self: Box<Self>) -> (Profile, S) {
+        Profiler::finish(*self)
+    }
+}
+
+/// What takes calls one by one while a profile is made. The profiler for each is
+/// compiled here, whoever uses it.
+pub trait CallSink: StackSink + Default {
+    /// A profiler with a sink of its own.
+    fn profiler<'a>(
+        image: &'a Image,
+        functions: Functions,
+        grouping: Grouping,
+    ) -> Box<dyn Profiling<Self> + 'a>;
+}
+
+macro_rules! call_sinks {
+    ($($sink:ty),+) => {$(
+        impl CallSink for $sink {
+            fn profiler<'a>(
+                image: &'a Image,
+                functions: Functions,
+                grouping: Grouping,
+            ) -> Box<dyn Profiling<$sink> + 'a> {
+                let sink = <$sink>::default();
+                Box::new(Profiler::new(image, functions, grouping, sink))
+            }
+        }
+    )+};
+}
+
+call_sinks!((), CallSites, Latencies);
+
+/// A timeline can be made of a part of a trace, from where the state was saved.
+impl Profiler<'_, Timeline<'_>> {
+    /// The state after all events so far; `None` if stacks are too deep, or a run waits
+    /// for its time.
+    pub fn save(&mut self) -> Option<Vec<u8>> {
+        if self.clocks.iter().any(|(_, clock)| clock.held.is_some()) {
+            return None;
+        }
+        let mut out = Packer::new();
+        self.follower.sink().save(&mut out);
+        let Follower {
+            stacks, functions, ..
+        } = &self.follower;
+        stacks.save(functions, &mut out)?;
+        Some(out.finish())
+    }
+
+    /// Goes on from a state; the harts and their times, or `None` if it cannot be read.
+    /// What was counted before is not known: only the timeline is right.
+    pub fn restore(&mut self, saved: &[u8]) -> Option<Vec<(HartId, Option<u64>)>> {
+        let mut saved = Unpacker::new(saved);
+        self.follower.sink().restore(&mut saved)?;
+        let restored = self.follower.restore(&mut saved)?;
+        for (id, time) in &restored {
+            self.timed |= time.is_some();
+            self.clocks.of(*id).since = *time;
+        }
+        Some(restored)
     }
 }
 

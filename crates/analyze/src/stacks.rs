@@ -21,19 +21,22 @@
 
 mod backtrace;
 mod hart;
+mod returns;
+mod saved;
 mod sink;
 mod thread;
 mod traps;
 mod tree;
 
 pub use backtrace::{Backtrace, Outer};
-pub use sink::{Entered, Entry, Grouping, How, Left, Odd, OddJump, StackSink};
+pub use sink::{
+    Entered, Entry, Grouping, How, Left, Moment, Odd, OddJump, OpenCall, StackSink, Switched,
+};
 pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
 use crate::functions::{FunctionId, Functions};
 use hart::{Arrival, Arrived, Hart, UNSETTLED};
 use hartrace_flow::{Event, Exit, HartId, Mark, PerHart, Run};
-use thread::Frame;
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;
@@ -150,6 +153,21 @@ impl<S: StackSink> Stacks<S> {
         }
     }
 
+    /// The time of a hart, or that it is not known.
+    #[inline]
+    pub(crate) fn clock(&mut self, id: HartId, now: Option<u64>) {
+        if S::TIMES {
+            let hart = self.harts.of(id);
+            let before = hart.moment();
+            hart.now = now;
+            match (before.time, now) {
+                (None, Some(_)) => self.sink.timed(id, hart.moment()),
+                (Some(_), None) => self.sink.timed(id, before),
+                _ => {}
+            }
+        }
+    }
+
     /// What takes what happens.
     pub fn sink(&mut self) -> &mut S {
         &mut self.sink
@@ -195,6 +213,9 @@ impl<S: StackSink> Stacks<S> {
         hart.cost.insns += u64::from(passed.insns);
         hart.done += u64::from(passed.insns);
         hart.cost.time += passed.time;
+        if S::TIMES {
+            hart.now = hart.now.map(|now| now + passed.time);
+        }
         hart.last = run.exit;
         match run.exit {
             Exit::DirectCall | Exit::IndirectCall => hart.call(run),
@@ -233,6 +254,8 @@ impl<S: StackSink> Stacks<S> {
             node: callee.node,
             site,
             by: Entry::Call,
+            whole: true,
+            at: hart.moment(),
         };
         self.sink.entered(id, &entered);
         true
@@ -246,18 +269,28 @@ impl<S: StackSink> Stacks<S> {
             Event::Mark(Mark::Reset) => {
                 let hart = self.harts.of(id);
                 hart.settle(&mut self.tree);
-                hart.leave_to(0, How::Lost, id, &mut self.sink);
+                hart.abandon(id, &mut self.sink);
+                for thread in &hart.suspended {
+                    self.sink.ended(id, thread.number, hart.moment());
+                }
                 *hart = Hart {
                     mode: hart.mode,
                     context: hart.context,
                     done: hart.done,
                     agreed: hart.done,
+                    now: hart.now,
+                    started: hart.started,
                     gaps: hart.gaps,
                     ..Hart::default()
                 };
             }
             Event::Gap(_) | Event::Mark(Mark::On | Mark::Off) => {
                 let hart = self.harts.of(id);
+                let gap = match event {
+                    Event::Gap(gap) => Some(gap),
+                    _ => None,
+                };
+                self.sink.gap(id, gap, hart.moment());
                 hart.gaps = hart.gaps.wrapping_add(1);
                 if !matches!(hart.arrival, Arrival::Start) || hart.expected != UNSETTLED {
                     hart.await_run(Arrival::Gap);
@@ -288,7 +321,7 @@ impl<S: StackSink> Stacks<S> {
             is_entry,
         };
         match arrival {
-            Arrival::Start if is_new => self.start(id, at),
+            Arrival::Start if is_new => self.start(id, at, true),
             Arrival::Start => self.enter_track(id, at),
             Arrival::Call { ret, site } => self.enter(id, at, Some((ret, site))),
             Arrival::Jump => self.jumped(id, at),
@@ -300,11 +333,12 @@ impl<S: StackSink> Stacks<S> {
         self.harts.of(id).expected = code;
     }
 
-    /// A thread begins here.
-    fn start(&mut self, id: HartId, at: Arrived) {
+    /// A thread begins here; `unsure` if it may be the one before.
+    fn start(&mut self, id: HartId, at: Arrived, unsure: bool) {
         let track = self.track(id, NodeId::ROOT);
         let hart = self.harts.of(id);
         hart.begin(&mut self.tree, track);
+        hart.announce(unsure, id, &mut self.sink);
         self.push(id, at, None, Entry::Start, at.is_entry);
     }
 
@@ -332,12 +366,10 @@ impl<S: StackSink> Stacks<S> {
     fn enter(&mut self, id: HartId, at: Arrived, call: Option<(u64, u64)>) {
         let hart = self.harts.of(id);
         if hart.thread.frames.len() >= MAX_FRAMES {
-            hart.leave_to(0, How::Lost, id, &mut self.sink);
-            hart.thread.segments.clear();
-            return self.start(id, at);
+            hart.abandon(id, &mut self.sink);
         }
         if hart.thread.segments.is_empty() {
-            return self.start(id, at);
+            return self.start(id, at, true);
         }
         if hart.last == Exit::IndirectCall && !at.is_entry {
             let site = call.map_or(0, |(_, site)| site);
@@ -355,6 +387,8 @@ impl<S: StackSink> Stacks<S> {
             node,
             site: call.map_or(0, |(_, site)| site),
             by,
+            whole: counts,
+            at: hart.moment(),
         };
         self.sink.entered(id, &entered);
     }
@@ -384,76 +418,12 @@ impl<S: StackSink> Stacks<S> {
         self.push(id, at, call, Entry::TailCall, at.is_entry);
     }
 
-    /// Leaves everything inside a frame.
-    fn unwind(&mut self, id: HartId, outer: usize, jump: (u64, u64), doubtful: bool) {
-        let hart = self.harts.of(id);
-        hart.leave_to(outer + 1, How::Unwound, id, &mut self.sink);
-        hart.thread.doubt_recursion();
-        hart.go_on(&mut self.tree);
-        self.odd(id, Odd::Unwound, jump, doubtful);
-    }
-
-    /// The outermost frame has returned here.
-    fn found_caller(&mut self, id: HartId, at: Arrived) {
-        let from = self.harts.of(id).site;
-        self.odd(id, Odd::Found, (from, at.pc), false);
-        let hart = self.harts.of(id);
-        let Some(segment) = hart.thread.segments.last_mut() else {
-            return self.start(id, at);
-        };
-        let unknown = self.tree.node(segment.base).map(|node| node.what);
-        if unknown != Some(What::Unknown) {
-            // A handler that was entered by a trap: what follows is part of it.
-            self.push(id, at, None, Entry::Return, false);
-            return;
-        }
-        segment.found += 1;
-        if segment.found > MAX_FOUND {
-            let hart = self.harts.of(id);
-            hart.thread.segments.clear();
-            hart.thread.frames.clear();
-            return self.start(id, at);
-        }
-        let node = segment.base;
-        segment.base = self.tree.reveal(node, at.function);
-        let entered = hart.cost;
-        hart.thread.frames.push(Frame {
-            function: at.function,
-            code: at.code,
-            node,
-            ret: None,
-            site: 0,
-            entered,
-            whole: false,
-            gaps: hart.gaps,
-            nested: false,
-        });
-        hart.turn(&mut self.tree);
-        let entered = Entered {
-            function: at.function,
-            node,
-            site: 0,
-            by: Entry::Return,
-        };
-        self.sink.entered(id, &entered);
-    }
-
-    /// A return went where no frame returns to.
-    fn contradicted(&mut self, id: HartId, at: Arrived) {
-        let hart = self.harts.of(id);
-        let (from, certain) = (hart.site, hart.certain);
-        match hart.thread.running(at.function) {
-            Some(outer) => self.unwind(id, outer, (from, at.pc), certain),
-            None => self.new_thread(id, at, (from, certain)),
-        }
-    }
-
     fn new_thread(&mut self, id: HartId, at: Arrived, (from, certain): (u64, bool)) {
         let hart = self.harts.of(id);
         hart.settle(&mut self.tree);
         hart.park();
         hart.suspend(id, &mut self.sink);
-        self.start(id, at);
+        self.start(id, at, false);
         self.odd(id, Odd::Started, (from, at.pc), certain);
     }
 
@@ -466,7 +436,7 @@ impl<S: StackSink> Stacks<S> {
         let Some(back) = known else {
             hart.park();
             hart.suspend(id, &mut self.sink);
-            return self.start(id, at);
+            return self.start(id, at, true);
         };
         let keep = hart.thread.frames.len() - back;
         while hart.thread.segments.last().is_some_and(|s| s.first >= keep) {
@@ -476,6 +446,9 @@ impl<S: StackSink> Stacks<S> {
                 id,
                 &mut self.sink,
             );
+            if hart.thread.segments.len() > 1 {
+                self.sink.resumed(id, How::Lost, hart.moment());
+            }
             hart.thread.segments.pop();
             hart.unpark();
         }
@@ -484,75 +457,6 @@ impl<S: StackSink> Stacks<S> {
         if let Some(node) = self.tree.node_mut(hart.node) {
             node.inferred = true;
         }
-    }
-
-    /// A return to an address.
-    #[inline]
-    fn returned(&mut self, id: HartId, run: &Run) {
-        let hart = self.harts.of(id);
-        let Some(frame) = hart.thread.pop_returning_to(run.next) else {
-            return self.returned_elsewhere(id, run);
-        };
-        hart.agreed = hart.done;
-        self.sink.left(id, &hart.left(&frame, How::Returned));
-        hart.go_on(&mut self.tree);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn returned_elsewhere(&mut self, id: HartId, run: &Run) {
-        let next = run.next;
-        let hart = self.harts.of(id);
-        hart.site = run.source();
-        let top = hart.thread.top();
-        hart.certain = top.is_some_and(|top| hart.has_whole(top) && top.ret.is_some());
-        let (jump, certain) = ((hart.site, next), hart.certain);
-        if let Some(at) = hart.thread.returning_to(next) {
-            hart.leave_to(at + 1, How::Unwound, id, &mut self.sink);
-            hart.leave_to(at, How::Returned, id, &mut self.sink);
-            hart.go_on(&mut self.tree);
-            self.odd(id, Odd::Unwound, jump, certain);
-            return;
-        }
-        let frames = hart.thread.current();
-        let outermost = frames.len() <= 1 && frames.last().is_none_or(|f| f.ret.is_none());
-        if outermost {
-            let first = hart.thread.segments.last().map_or(0, |s| s.first);
-            hart.settle(&mut self.tree);
-            hart.leave_to(first, How::Returned, id, &mut self.sink);
-        }
-        let threads = hart
-            .suspended
-            .iter()
-            .rposition(|t| t.returning_to(next).is_some());
-        if let Some(other) = threads {
-            self.switch(id, other);
-            let hart = self.harts.of(id);
-            if let Some(at) = hart.thread.returning_to(next) {
-                hart.leave_to(at + 1, How::Lost, id, &mut self.sink);
-                hart.leave_to(at, How::Returned, id, &mut self.sink);
-            }
-            hart.go_on(&mut self.tree);
-            self.odd(id, Odd::Switched, jump, certain);
-            return;
-        }
-        hart.await_run(match outermost {
-            true => Arrival::Caller,
-            false => Arrival::Contradiction,
-        });
-    }
-
-    /// A co-routine swap: a return, if a frame returns there, and a call.
-    fn swap(&mut self, id: HartId, run: &Run) {
-        let hart = self.harts.of(id);
-        if hart
-            .thread
-            .top()
-            .is_some_and(|top| top.ret == Some(run.next))
-        {
-            self.returned(id, run);
-        }
-        self.harts.of(id).call(run);
     }
 
     /// The track of a hart, its context and its mode, where they are told apart.

@@ -1,6 +1,6 @@
 //! The text of source lines, from the files that line tables name.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
@@ -85,13 +85,25 @@ impl SourceText {
     /// stay.
     #[must_use]
     pub fn line(&self, file: &str, number: u32) -> Option<String> {
-        let mut files = self.files.borrow_mut();
-        if !files.contains_key(file) {
-            files.insert(file.to_owned(), self.read(file));
-        }
+        let files = self.with(file);
         let lines = files.get(file)?.as_ref()?;
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         lines.get(index).cloned()
+    }
+
+    /// All lines of a file, as [`SourceText::line`] gives them.
+    #[must_use]
+    pub fn lines(&self, file: &str) -> Option<Vec<String>> {
+        self.with(file).get(file)?.clone()
+    }
+
+    /// The files that were read, with this one.
+    fn with(&self, file: &str) -> Ref<'_, HashMap<String, Option<Vec<String>>>> {
+        if !self.files.borrow().contains_key(file) {
+            let lines = self.read(file);
+            self.files.borrow_mut().insert(file.to_owned(), lines);
+        }
+        self.files.borrow()
     }
 
     fn read(&self, file: &str) -> Option<Vec<String>> {
@@ -143,6 +155,7 @@ mod tests {
         assert_eq!(text.line("/somewhere/sub/a.c", 1).as_deref(), Some("one"));
         assert_eq!(text.line("sub/a.c", 2).as_deref(), Some("\ttwo\u{fffd}"));
         assert_eq!(text.line("sub/a.c", 3), None);
+        assert_eq!(text.lines("sub/a.c").unwrap(), ["one", "\ttwo\u{fffd}"]);
         assert_eq!(text.line("sub/a.c", 0), None);
         assert_eq!(text.line("other.c", 1), None);
         // A folder is no file.

@@ -2,6 +2,7 @@
 
 mod compare;
 mod ctr;
+mod report;
 mod run;
 mod state;
 mod trace;
@@ -10,6 +11,7 @@ mod views;
 
 pub(crate) use compare::{Compare, CompareFormat};
 pub(crate) use ctr::{Ctr, CtrFormat};
+pub(crate) use report::{Report, View};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
@@ -47,6 +49,8 @@ Examples:
   hartrace profile t -e prog.elf         see where the time went
   hartrace calls t -e prog.elf           see who calls what
   hartrace coverage t -e prog.elf        see which code ran
+  hartrace report t -o t.html            look at all of it in a browser
+  hartrace view t -e prog.elf            the same for a trace of any size
   hartrace diff t u -e prog.elf          see where two runs differ
   hartrace verify t -e prog.elf          check a tandem trace
   hartrace state t --at 5000             show the registers at an instruction
@@ -216,6 +220,12 @@ pub(crate) enum Command {
     /// Draw call paths as a flame graph (SVG)
     #[command(after_help = views::FLAMEGRAPH_EXAMPLES)]
     Flamegraph(Flamegraph),
+    /// Write all views of a trace as one HTML page
+    #[command(after_help = report::EXAMPLES)]
+    Report(Report),
+    /// Look at a trace of any size in a browser
+    #[command(after_help = report::VIEW_EXAMPLES)]
+    View(View),
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),

@@ -16,10 +16,12 @@ mod flamegraph;
 mod info;
 mod log;
 mod profile;
+mod report;
 mod run;
 mod state;
 mod stats;
 mod verify;
+mod view;
 
 use crate::args::{self, Args, Command};
 use crate::failure::Failure;
@@ -53,6 +55,8 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Branches(args) => branches::run(args, talk),
         Command::Diff(args) => diff::run(args, talk),
         Command::Flamegraph(args) => flamegraph::run(args, talk),
+        Command::Report(args) => report::run(args, talk),
+        Command::View(args) => view::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),

@@ -15,12 +15,14 @@ mod machine;
 mod points;
 mod profiling;
 mod progress;
+mod reporting;
 mod session;
 mod settings;
 mod sink;
 mod source;
 mod talk;
 mod trace_file;
+mod viewing;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};

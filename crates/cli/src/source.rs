@@ -7,15 +7,15 @@ use crate::logs;
 use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
-use hartrace_analyze::{Functions, Places, RunCount, RunCounter, add_runs};
+use hartrace_analyze::{Functions, PartCounter, Places, RunCount};
+use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
-use hartrace_capture::shard::Part;
-use hartrace_capture::trace::{Decoded, Trace, Transport, Watch};
+use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
 use hartrace_flow::{
-    Consumer, DataAccess, Event, HartId, Image, Interpolate, Kept, Run, StepEvents,
+    Consumer, DataAccess, Event, Gather, HartId, Image, Interpolate, Kept, Run, StepEvents,
 };
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::file::{is_json_log, unknown_format};
@@ -24,6 +24,7 @@ use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// A file, and the program it is of.
 pub(crate) struct Opened<'a> {
@@ -149,6 +150,45 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The format and its version, or the kind of log.
+    pub(crate) fn format(&self) -> String {
+        match &self.data {
+            Data::Trace(trace) => format!("{} {}", trace.format(), trace.settings.version()),
+            Data::Log(kind, _) => kind.to_string(),
+        }
+    }
+
+    /// The size of the file, if it is known.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match &self.data {
+            Data::Trace(trace) => trace.input.size(),
+            Data::Log(_, input) => input.size(),
+        }
+    }
+
+    /// The settings that a trace is read by, as pairs of names and values.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let Data::Trace(trace) = &self.data else {
+            return Vec::new();
+        };
+        let mut config = Config::default();
+        trace.settings.complete(&mut config);
+        let text = config.to_toml(false);
+        let pairs = text.lines().filter_map(|line| line.split_once(" = "));
+        pairs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// A trace to be decoded several times, with its session; a log as it is.
+    pub(crate) fn replay(self) -> Result<Result<(Replay, Session<'a>), Source<'a>>, Failure> {
+        let Source { session, data } = self;
+        Ok(match data {
+            Data::Trace(trace) => Ok((trace.replay()?, session)),
+            data @ Data::Log(..) => Err(Source { session, data }),
+        })
+    }
+
     /// The output of the command.
     pub(crate) fn output(&self, path: &Path) -> Result<Output, Failure> {
         self.session.output(path)
@@ -177,18 +217,20 @@ impl<'a> Source<'a> {
 
     /// Gives all events of the hart `only`, or of all, to `out`. Where there are
     /// timestamps, every run gets a time ([`Interpolate`]).
-    pub(crate) fn feed_timed<C: Consumer>(
+    pub(crate) fn feed_timed(
         mut self,
         opened: (&Program, &Image, Isa),
-        out: C,
+        out: &mut dyn Consumer,
         only: Option<u32>,
-    ) -> Result<C, Failure> {
+    ) -> Result<(), Failure> {
         let ever = || Ok(());
         if !self.may_have_time()? {
             return self.feed(opened, out, only, ever);
         }
-        let timed = Interpolate::new(opened.1, out);
-        Ok(self.feed(opened, timed, only, ever)?.finish().0)
+        let mut timed = Interpolate::new(opened.1, out);
+        self.feed(opened, &mut timed, only, ever)?;
+        timed.finish();
+        Ok(())
     }
 
     /// Counts the runs of the hart `only`, or of all, on so many threads if that pays.
@@ -198,42 +240,36 @@ impl<'a> Source<'a> {
         threads: usize,
         only: Option<u32>,
     ) -> Result<Vec<RunCount>, Failure> {
-        let image = opened.1;
-        let part = |_| CountedPart(RunCounter::new(image));
-        let mut all = Vec::new();
-        // Sums do not depend on how the trace is divided.
-        let give = |part: &mut CountedPart<'_>| {
-            add_runs(&mut all, &part.0.take());
-            Ok(())
-        };
+        let all = Mutex::new(Vec::new());
+        let part = |_| -> Box<dyn Gather + '_> { Box::new(PartCounter::new(opened.1, &all)) };
         let how = How {
             only,
             single: false,
             progress: true,
+            census: false,
             check: &|| Ok(()),
         };
-        self.read_parts(opened, threads, &how, part, give)?
-            .report()?;
-        Ok(all)
+        self.read_parts(opened, threads, &how, &part)?.report()?;
+        Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Gives all events of the hart `only`, or of all, to `out`. `check` is called now
     /// and then, and an error of it ends the reading.
-    pub(crate) fn feed<C: Consumer>(
+    pub(crate) fn feed(
         self,
         opened: (&Program, &Image, Isa),
-        mut out: C,
+        out: &mut dyn Consumer,
         only: Option<u32>,
-        check: impl Fn() -> Result<(), Failure>,
-    ) -> Result<C, Failure> {
+        check: impl Fn() -> Result<(), Failure> + Sync,
+    ) -> Result<(), Failure> {
         let how = How {
             only,
             single: false,
             progress: true,
+            census: false,
             check: &check,
         };
-        self.read(opened, &mut out, &how)?.report()?;
-        Ok(out)
+        self.read(opened, out, &how)?.report()
     }
 
     /// Gives events to `out` until it breaks. What was wrong with the file is reported
@@ -245,17 +281,17 @@ impl<'a> Source<'a> {
         how: &How<'_>,
     ) -> Result<Verdict<'a>, Failure> {
         let Source { session, data } = self;
-        let ended = Cell::new(false);
-        let out = UntilBreak { out, ended: &ended };
-        let check = || match ended.get() {
-            true => Err(Failure::ClosedPipe),
-            false => (how.check)(),
-        };
+        let mut counted = None;
         let found = match data {
             Data::Log(kind, mut input) => {
                 let head = input.peek(HEAD)?;
                 let reading = logs::reading(kind, head, program, Some(image), false, &session)?;
-                let events = StepEvents::new(isa, out);
+                let ended = Cell::new(false);
+                let events = StepEvents::new(isa, UntilBreak { out, ended: &ended });
+                let check = || match ended.get() {
+                    true => Err(Failure::ClosedPipe),
+                    false => (how.check)(),
+                };
                 let harts = (how.only, how.single);
                 match logs::copy(reading, input, events, harts, &session, check) {
                     // Of a part there is no verdict.
@@ -264,62 +300,67 @@ impl<'a> Source<'a> {
                 }
             }
             Data::Trace(trace) => {
-                let mut watch = Watch::new(out, how.only.map(HartId));
                 let mut progress = how.progress.then(|| session.progress(&trace.input));
-                let read = trace.decode(image, &mut watch, |_, done| {
+                let mut counting = how.census.then(|| Counting::new(&trace.settings));
+                let mut growth = Growth::default();
+                let (counts, grows) = (counting.as_mut(), how.census);
+                let only = how.only.map(HartId);
+                let decoded = trace.decode_counting(image, only, out, counts, |decoded, done| {
                     if let Some(progress) = &mut progress {
                         progress.reach(done);
                     }
-                    check()
+                    if grows {
+                        growth.add(decoded.instructions, done);
+                    }
+                    (how.check)()
                 });
-                match read {
-                    Err(_) if ended.get() => {}
-                    read => read?,
-                }
-                Some(Found::Trace(watch.decoded))
+                let decoded = decoded?;
+                counted = counting.map(|counting| (counting.finish(), growth));
+                Some(Found::Trace(decoded))
             }
         };
         Ok(Verdict {
             session,
             found,
+            counted,
             only: how.only,
         })
     }
 
     /// Gives events to parts, on so many threads if that pays: see
-    /// [`Trace::decode_parts`]. A part that is alone is given at the end only.
-    pub(crate) fn read_parts<P: Part>(
+    /// [`Trace::decode_parts`]. A part that is alone is told so, and given at the end.
+    pub(crate) fn read_parts<'p>(
         self,
         opened: (&Program, &Image, Isa),
         threads: usize,
         how: &How<'_>,
-        part: impl Fn(bool) -> P + Sync,
-        mut give: impl FnMut(&mut P) -> Result<(), Failure> + Send,
+        part: &(dyn Fn(bool) -> Box<dyn Gather + 'p> + Sync),
     ) -> Result<Verdict<'a>, Failure> {
         let Source { session, data } = self;
+        let only = how.only;
         let trace = match data {
             Data::Trace(trace) if trace.is_for_threads(threads) => trace,
             data => {
                 let mut alone = part(true);
                 let source = Source { session, data };
                 let verdict = source.read(opened, &mut alone, how)?;
-                give(&mut alone)?;
+                // Nothing is left to end.
+                let _ = alone.give();
+                (how.check)()?;
                 return Ok(verdict);
             }
         };
-        let mut decoded = Decoded::default();
         let mut progress = session.progress(&trace.input);
-        let only = how.only;
-        let watched = |alone| Watch::new(part(alone), only.map(HartId));
-        trace.decode_parts(opened.1, threads, watched, |part, done| {
+        let threads = (threads, only.map(HartId));
+        let decoded = trace.decode_parts(opened.1, threads, &|| part(false), |done| {
             progress.reach(done);
-            decoded.add(std::mem::take(&mut part.decoded));
-            give(&mut part.inner)
+            (how.check)()
         })?;
         drop(progress);
         Ok(Verdict {
             session,
             found: Some(Found::Trace(decoded)),
+            counted: None,
             only,
         })
     }
@@ -333,14 +374,17 @@ pub(crate) struct How<'h> {
     pub(crate) single: bool,
     /// Whether progress is shown.
     pub(crate) progress: bool,
+    /// Whether the messages of a trace are counted.
+    pub(crate) census: bool,
     /// Called now and then; an error ends the reading.
-    pub(crate) check: &'h dyn Fn() -> Result<(), Failure>,
+    pub(crate) check: &'h (dyn Fn() -> Result<(), Failure> + Sync),
 }
 
 /// What was wrong with a file.
 pub(crate) struct Verdict<'a> {
     session: Session<'a>,
     found: Option<Found>,
+    counted: Option<(Census, Growth)>,
     only: Option<u32>,
 }
 
@@ -350,6 +394,11 @@ enum Found {
 }
 
 impl Verdict<'_> {
+    /// The messages of a trace, and how it grew, if they were counted.
+    pub(crate) fn take_counted(&mut self) -> Option<(Census, Growth)> {
+        self.counted.take()
+    }
+
     /// Reports it.
     pub(crate) fn report(self) -> Result<(), Failure> {
         let session = self.session;
@@ -407,29 +456,6 @@ impl Consumer for UntilBreak<'_> {
         self.out.keeps()
     }
 }
-
-/// Counts the runs of a part of a trace.
-struct CountedPart<'a>(RunCounter<'a>);
-
-impl Consumer for CountedPart<'_> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.0.event(hart, event)
-    }
-
-    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        self.0.runs(hart, runs)
-    }
-
-    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        self.0.kept_runs(hart, kept, runs)
-    }
-
-    fn keeps(&self) -> bool {
-        self.0.keeps()
-    }
-}
-
-impl Part for CountedPart<'_> {}
 
 /// Traps that stand in no line of a log.
 fn inferred_traps(path: &Path) -> Diagnostic {

@@ -2,7 +2,7 @@
 
 use super::thread::{Frame, Segment, Thread};
 use super::tree::{CallTree, Callee, Cost, MAX_DEPTH, NodeId, What};
-use super::{How, Left, StackSink};
+use super::{How, Left, Moment, StackSink, Switched};
 use crate::functions::FunctionId;
 use hartrace_flow::{Context, Exit, HartId, Mode, Run};
 
@@ -50,6 +50,10 @@ pub(super) struct Hart {
     /// stack.
     pub(super) done: u64,
     pub(super) agreed: u64,
+    /// The time after these, where it is known and a sink wants it.
+    pub(super) now: Option<u64>,
+    /// Threads that were started.
+    pub(super) started: u32,
     /// Gaps so far. What any thread did meanwhile is not known.
     pub(super) gaps: u32,
     /// The last indirect jump, or return that fitted no frame.
@@ -79,6 +83,8 @@ impl Default for Hart {
             settled: Cost::default(),
             done: 0,
             agreed: 0,
+            now: None,
+            started: 0,
             gaps: 0,
             site: 0,
             certain: false,
@@ -109,6 +115,33 @@ impl Hart {
 
     pub(super) fn threads_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
         self.suspended.iter_mut().chain([&mut self.thread])
+    }
+
+    /// Where it is in what it executed.
+    #[inline]
+    pub(super) const fn moment(&self) -> Moment {
+        Moment {
+            insn: self.done,
+            time: self.now,
+        }
+    }
+
+    /// Tells the sink which thread runs.
+    pub(super) fn announce<S: StackSink>(&self, unsure: bool, id: HartId, sink: &mut S) {
+        let switched = Switched {
+            number: self.thread.number,
+            context: self.thread.context,
+            unsure,
+            at: self.moment(),
+            thread: &self.thread,
+        };
+        sink.switched(id, &switched);
+    }
+
+    /// The thread that runs gets a number.
+    pub(super) fn number_thread(&mut self) {
+        self.thread.number = self.started;
+        self.started = self.started.wrapping_add(1);
     }
 
     /// The next run decides, whatever function it is in.
@@ -195,6 +228,7 @@ impl Hart {
     /// The first segment of a thread that nothing is known of.
     pub(super) fn begin(&mut self, tree: &mut CallTree, track: NodeId) {
         self.settle(tree);
+        self.number_thread();
         self.thread.segments.push(Segment {
             first: self.thread.frames.len(),
             trap: None,
@@ -306,6 +340,7 @@ impl Hart {
             how,
             whole: self.has_whole(frame) && how != How::Lost,
             nested: frame.nested,
+            at: self.moment(),
         }
     }
 
@@ -319,6 +354,7 @@ impl Hart {
         self.settle(tree);
         let first = self.thread.segments.last().map_or(0, |s| s.first);
         self.leave_to(first, How::Returned, id, sink);
+        sink.resumed(id, How::Returned, self.moment());
         self.thread.segments.pop();
         self.unpark();
         let pending = self
@@ -337,14 +373,37 @@ impl Hart {
         if self.suspended.len() >= MAX_THREADS {
             let oldest = self.suspended.remove(0);
             let current = std::mem::replace(&mut self.thread, oldest);
+            self.announce(false, id, sink);
             self.leave_to(0, How::Lost, id, sink);
+            self.end_thread(id, sink);
             self.thread = current;
         }
         let context = self.thread.context;
+        if self.thread.frames.is_empty() {
+            self.end_thread(id, sink);
+        }
         let thread = std::mem::take(&mut self.thread);
         self.thread.context = context;
         if !thread.frames.is_empty() {
             self.suspended.push(thread);
         }
+    }
+
+    /// The thread that runs will not continue.
+    fn end_thread<S: StackSink>(&self, id: HartId, sink: &mut S) {
+        // Without segments it has not started, and has no number.
+        if !self.thread.segments.is_empty() {
+            sink.ended(id, self.thread.number, self.moment());
+        }
+    }
+
+    /// Forgets the thread: what follows has nothing to do with it.
+    pub(super) fn abandon<S: StackSink>(&mut self, id: HartId, sink: &mut S) {
+        self.leave_to(0, How::Lost, id, sink);
+        self.end_thread(id, sink);
+        self.thread = Thread {
+            context: self.thread.context,
+            ..Thread::default()
+        };
     }
 }

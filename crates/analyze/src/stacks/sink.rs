@@ -1,8 +1,19 @@
 //! What happens to stacks, and what takes it.
 
+use super::thread::Thread;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
-use hartrace_flow::HartId;
+use hartrace_flow::{Cause, Context, Gap, HartId, Trap};
+
+/// A position in what a hart executed, between two instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Instructions of the hart before it.
+    pub insn: u64,
+    /// Its time in the unit of the trace, where it is known. Only for a sink that
+    /// [asks for it](StackSink::TIMES).
+    pub time: Option<u64>,
+}
 
 /// Tells apart what [`Stacks`](crate::Stacks) would otherwise add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +38,10 @@ pub struct Entered {
     pub site: u64,
     /// How.
     pub by: Entry,
+    /// Its first instruction is the next.
+    pub whole: bool,
+    /// When.
+    pub at: Moment,
 }
 
 /// How a function was entered.
@@ -61,6 +76,8 @@ pub struct Left {
     /// It was called while another call of the function had not returned. Only for
     /// a sink that [asks for it](StackSink::NESTING).
     pub nested: bool,
+    /// When it ended.
+    pub at: Moment,
 }
 
 /// How a call ended.
@@ -111,11 +128,43 @@ pub struct OddJump {
     pub doubtful: bool,
 }
 
+/// The thread of a hart to which everything that follows belongs.
+pub struct Switched<'a> {
+    /// Its number, from 0 for each hart. A number is not used again.
+    pub number: u32,
+    /// The context it runs in, if contexts are reported.
+    pub context: Option<Context>,
+    /// It may be the thread before it: what the hart did in between is missing.
+    pub unsure: bool,
+    /// When the hart switched to it.
+    pub at: Moment,
+    pub(super) thread: &'a Thread,
+}
+
+/// A call or a trap that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenCall {
+    /// A call of this function.
+    Call(FunctionId),
+    /// A trap at this address, if it is known.
+    Trap(Cause, Option<u64>),
+}
+
+impl Switched<'_> {
+    /// What the thread has called and what has interrupted it, outermost first.
+    pub fn open(&self) -> impl Iterator<Item = OpenCall> {
+        self.thread.open()
+    }
+}
+
 /// Takes what happens to stacks.
 pub trait StackSink {
     /// Whether [`Left::nested`] is wanted, which takes a look at the whole stack
     /// with each call.
     const NESTING: bool = false;
+
+    /// Whether [`Moment::time`] is wanted.
+    const TIMES: bool = false;
 
     /// A function was entered.
     fn entered(&mut self, hart: HartId, call: &Entered) {
@@ -125,6 +174,37 @@ pub trait StackSink {
     /// A call has ended.
     fn left(&mut self, hart: HartId, call: &Left) {
         let _ = (hart, call);
+    }
+
+    /// A trap was taken; what follows, up to its end, belongs to it.
+    fn trapped(&mut self, hart: HartId, trap: &Trap, at: Moment) {
+        let _ = (hart, trap, at);
+    }
+
+    /// The last trap has ended; what was entered since has been left.
+    fn resumed(&mut self, hart: HartId, how: How, at: Moment) {
+        let _ = (hart, how, at);
+    }
+
+    /// Another thread of the hart continues, or a new one starts.
+    fn switched(&mut self, hart: HartId, to: &Switched<'_>) {
+        let _ = (hart, to);
+    }
+
+    /// A thread will not continue.
+    fn ended(&mut self, hart: HartId, thread: u32, at: Moment) {
+        let _ = (hart, thread, at);
+    }
+
+    /// Something is missing here, or, without a gap, was not traced.
+    fn gap(&mut self, hart: HartId, gap: Option<&Gap>, at: Moment) {
+        let _ = (hart, gap, at);
+    }
+
+    /// The time is known here, and is not before it or after it. Only for a sink that
+    /// [asks for times](StackSink::TIMES).
+    fn timed(&mut self, hart: HartId, at: Moment) {
+        let _ = (hart, at);
     }
 
     /// A return or a jump did not go where the stack expected it to.

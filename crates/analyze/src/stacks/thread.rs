@@ -1,6 +1,7 @@
 //! One stack of calls: that of a thread, with the traps that interrupted it.
 
 use super::hart::Arrival;
+use super::sink::OpenCall;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
 use hartrace_flow::{Cause, Context, Exit, Run};
@@ -68,9 +69,25 @@ pub(super) struct Thread {
     pub(super) segments: Vec<Segment>,
     /// The context it runs in, if contexts are reported.
     pub(super) context: Option<Context>,
+    /// Its number among those of the hart.
+    pub(super) number: u32,
 }
 
 impl Thread {
+    /// Calls and traps that have not returned, outermost first.
+    pub(super) fn open(&self) -> impl Iterator<Item = OpenCall> {
+        let ends = self.segments.iter().skip(1).map(|next| next.first);
+        let ends = ends.chain([self.frames.len()]);
+        self.segments.iter().zip(ends).flat_map(|(segment, end)| {
+            let frames = self.frames.get(segment.first..end).unwrap_or_default();
+            let trap = segment
+                .trap
+                .map(|trap| OpenCall::Trap(trap.cause, trap.epc));
+            let calls = frames.iter().map(|frame| OpenCall::Call(frame.function));
+            trap.into_iter().chain(calls)
+        })
+    }
+
     /// The frames of the last segment.
     #[inline]
     pub(super) fn current(&self) -> &[Frame] {

@@ -2,7 +2,7 @@
 
 use super::hart::{Arrival, Arrived, UNSETTLED};
 use super::sink::{How, Odd, StackSink};
-use super::thread::{Segment, Thread, Trapped};
+use super::thread::{Segment, Trapped};
 use super::tree::{Cost, NodeId, What};
 use super::{MAX_SEGMENTS, Stacks};
 use hartrace_flow::{Exit, HartId, Ownership, Run, Trap};
@@ -37,19 +37,19 @@ impl<S: StackSink> Stacks<S> {
         if hart.thread.is_again(trap.cause, trap.epc) {
             let first = hart.thread.segments.last().map_or(0, |s| s.first);
             hart.leave_to(first, How::Lost, id, &mut self.sink);
+            self.sink.resumed(id, How::Lost, hart.moment());
+            self.sink.trapped(id, trap, hart.moment());
             hart.await_run(Arrival::Start);
             return;
         }
         if hart.thread.segments.len() >= MAX_SEGMENTS {
-            hart.leave_to(0, How::Lost, id, &mut self.sink);
-            hart.thread = Thread {
-                context: hart.thread.context,
-                ..Thread::default()
-            };
+            hart.abandon(id, &mut self.sink);
         }
         if hart.thread.segments.is_empty() {
             // Interrupted before anything ran: there is something to return to.
+            let unsure = hart.started > 0;
             hart.begin(&mut self.tree, NodeId::ROOT);
+            hart.announce(unsure, id, &mut self.sink);
         }
         hart.park();
         let pending = (hart.expected == UNSETTLED).then_some(hart.arrival);
@@ -75,6 +75,7 @@ impl<S: StackSink> Stacks<S> {
         });
         hart.unpark();
         hart.await_run(Arrival::Start);
+        self.sink.trapped(id, &Trap { epc, ..*trap }, hart.moment());
     }
 
     /// The mode and context from here on. Another context has a stack of its own; a
@@ -108,6 +109,10 @@ impl<S: StackSink> Stacks<S> {
         hart.park();
         hart.suspend(id, &mut self.sink);
         hart.thread = next;
+        if known.is_none() {
+            hart.number_thread();
+        }
+        hart.announce(false, id, &mut self.sink);
         hart.unpark();
         if hart.expected != UNSETTLED {
             hart.expect();
@@ -179,6 +184,7 @@ impl<S: StackSink> Stacks<S> {
         hart.park();
         hart.suspend(id, &mut self.sink);
         hart.thread = next;
+        hart.announce(false, id, &mut self.sink);
         hart.unpark();
     }
 }

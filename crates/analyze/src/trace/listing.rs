@@ -32,10 +32,10 @@ pub struct ListingStyle<'a> {
 /// Lists what was executed, as text: one instruction per line, indented by calls, and
 /// lines that begin with `--` for everything else. Data accesses stand after their
 /// instruction where all of a run is shown without source.
-pub struct TraceListing<'a, F> {
+pub struct TraceListing<'a> {
     follower: Follower<'a, Odds>,
     window: Option<Window<'a>>,
-    page: Page<'a, F>,
+    page: Page<'a>,
 }
 
 /// The odd jumps that were reported since the last look.
@@ -50,14 +50,14 @@ impl StackSink for Odds {
     }
 }
 
-impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
+impl<'a> TraceListing<'a> {
     /// A listing of all harts, as they come.
     pub fn new(
         image: &'a Image,
         (places, functions): (&'a Places<'a>, Functions),
         style: ListingStyle<'a>,
-        flush: F,
-    ) -> TraceListing<'a, F> {
+        flush: impl FnMut(&mut Vec<u8>) + Send + 'a,
+    ) -> TraceListing<'a> {
         let lines = InsnLines::new(places, style.colour, style.source);
         TraceListing {
             follower: Follower::new(image, functions, Grouping::default(), Odds::default()),
@@ -78,7 +78,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
 
     /// Lists only a part.
     #[must_use]
-    pub fn within(mut self, window: Window<'a>) -> TraceListing<'a, F> {
+    pub fn within(mut self, window: Window<'a>) -> TraceListing<'a> {
         self.window = Some(window);
         self.page.whole = false;
         self
@@ -91,7 +91,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     }
 
     /// The text.
-    pub fn out(&mut self) -> &mut Gathered<F> {
+    pub fn out(&mut self) -> &mut Gathered<'a> {
         &mut self.page.out
     }
 
@@ -111,7 +111,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
+impl Consumer for TraceListing<'_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         if self.window.as_ref().is_some_and(Window::is_done) {
             return ControlFlow::Break(());
@@ -136,7 +136,7 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
 }
 
 /// The text, as it is written.
-struct Page<'a, F> {
+struct Page<'a> {
     image: &'a Image,
     lines: RunText<'a, InsnLines<'a>>,
     palette: Palette,
@@ -150,10 +150,10 @@ struct Page<'a, F> {
     last: Option<(usize, u64)>,
     /// Each run is shown whole, a line for each instruction and no others.
     whole: bool,
-    out: Gathered<F>,
+    out: Gathered<'a>,
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
+impl Page<'_> {
     #[inline]
     fn run(&mut self, hart: HartId, run: &Run, depth: u8) {
         let space = self.spaces.of(hart);
@@ -281,7 +281,7 @@ impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Show for Page<'_, F> {
+impl Show for Page<'_> {
     fn skip(&mut self, to: Skip) {
         for (_, line) in self.source.iter_mut() {
             *line = 0;

@@ -11,7 +11,7 @@ use crate::settings;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::config::TransportSection;
-use hartrace_capture::trace::{Decoded, Trace, TraceWriter, Watch, WriteOptions};
+use hartrace_capture::trace::{Decoded, Trace, TraceWriter, WriteOptions};
 use hartrace_flow::{Assumed, HartId, Image, Replay};
 use hartrace_print::diagnostic::trace::{stand_ins, unknown_causes};
 
@@ -118,21 +118,21 @@ impl Job<'_> {
         &self,
         trace: Trace,
         file: &TraceFile,
-        writer: TraceWriter<'w>,
+        mut writer: TraceWriter<'w>,
     ) -> Result<(TraceWriter<'w>, Decoded, Assumed), Failure> {
         let Job { args, image, .. } = *self;
-        let replay = Replay::new(image, writer);
-        let mut watch = Watch::new(replay, args.hart.map(HartId));
+        let mut replay = Replay::new(image, &mut writer);
         let mut progress = self.session.progress(&trace.input);
         let single = self.single && args.hart.is_none();
-        trace.decode(image, &mut watch, |watch, done| {
+        let only = args.hart.map(HartId);
+        let decoded = trace.decode(image, only, &mut replay, |decoded, done| {
             progress.reach(done);
-            let harts = &watch.decoded.harts;
+            let harts = &decoded.harts;
             which_hart(&args.trace, harts, single && harts.len() > 1)?;
             file.sink.check()
         })?;
-        let Watch { inner, decoded, .. } = watch;
-        let assumed = inner.assumed();
-        Ok((inner.finish(), decoded, assumed))
+        let assumed = replay.assumed();
+        replay.finish();
+        Ok((writer, decoded, assumed))
     }
 }

@@ -15,9 +15,9 @@ use hartrace_isa::Isa;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::difference::{self as print, Run};
 use hartrace_print::words::count;
-use std::cell::Cell;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -83,9 +83,13 @@ fn produce(
     to: SyncSender<Vec<u64>>,
 ) -> Result<(), Failure> {
     // The comparison ends early if the runs do not meet again.
-    let unwanted = Cell::new(false);
-    let take = |piece| unwanted.set(unwanted.get() || to.send(piece).is_err());
-    let wanted = || match unwanted.get() {
+    let unwanted = AtomicBool::new(false);
+    let take = |piece| {
+        if !unwanted.load(Ordering::Relaxed) && to.send(piece).is_err() {
+            unwanted.store(true, Ordering::Relaxed);
+        }
+    };
+    let wanted = || match unwanted.load(Ordering::Relaxed) {
         true => Err(Failure::ClosedPipe),
         false => Ok(()),
     };
@@ -120,15 +124,20 @@ fn compare(
         print::json_header(runs, out)?;
     }
     let (mut number, mut failed) = (0, None);
-    let compared = compare_runs(a.into_iter(), b.into_iter(), &options, |found| {
-        number += 1;
-        let written = match is_json {
-            true => print::json_divergence(number, found, out),
-            false => print::divergence(number, found, runs, &line, out),
-        };
-        failed = written.err();
-        failed.is_none() && args.max.is_none_or(|max| number < max)
-    });
+    let compared = compare_runs(
+        &mut a.into_iter(),
+        &mut b.into_iter(),
+        &options,
+        &mut |found| {
+            number += 1;
+            let written = match is_json {
+                true => print::json_divergence(number, found, out),
+                false => print::divergence(number, found, runs, &line, out),
+            };
+            failed = written.err();
+            failed.is_none() && args.max.is_none_or(|max| number < max)
+        },
+    );
     if let Some(error) = failed {
         return Err(error);
     }

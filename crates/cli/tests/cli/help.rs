@@ -58,6 +58,8 @@ fn help_is_wrapped_cleanly() {
         &["calls"],
         &["coverage"],
         &["flamegraph"],
+        &["report"],
+        &["view"],
         &["branches"],
         &["diff"],
         &["verify"],
@@ -107,6 +109,8 @@ fn help_texts() {
     help(&["diff", "--help"]).stdout_eq(file!["snapshots/diff.txt"]);
     help(&["branches", "--help"]).stdout_eq(file!["snapshots/branches.txt"]);
     help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
+    help(&["report", "--help"]).stdout_eq(file!["snapshots/report.txt"]);
+    help(&["view", "--help"]).stdout_eq(file!["snapshots/view.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["ctr", "--help"]).stdout_eq(file!["snapshots/ctr.txt"]);
@@ -169,10 +173,12 @@ fn one_manual_page_per_command() {
         "hartrace-log.1",
         "hartrace-man.1",
         "hartrace-profile.1",
+        "hartrace-report.1",
         "hartrace-run.1",
         "hartrace-state.1",
         "hartrace-stats.1",
         "hartrace-verify.1",
+        "hartrace-view.1",
         "hartrace.1",
     ];
     assert_eq!(pages[10..], expected);

@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::indexing_slicing, clippy::string_slice)]
 
+#[allow(dead_code)] // shared with the tests of the page, which use more of it
+#[path = "../../../report/tests/page/chromium.rs"]
+mod chromium;
+
 mod bad_elf;
 mod bad_usage;
 mod cases;
@@ -21,7 +25,9 @@ mod files;
 mod help;
 mod info;
 mod log;
+mod page;
 mod readme;
+mod report;
 mod run;
 mod signals;
 mod state;
@@ -29,6 +35,7 @@ mod tandem;
 mod tiny;
 mod trace;
 mod verify;
+mod view;
 mod views;
 
 use std::ffi::OsStr;

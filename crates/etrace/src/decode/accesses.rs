@@ -60,8 +60,10 @@ impl Source {
     /// instructions before it.
     #[inline]
     pub(super) fn synchronise_data<C: Consumer>(&mut self, cx: &mut Ctx<'_, '_, C>) {
+        // Without data trace too: a decoder that starts in the middle of a trace comes to
+        // the same state as one that starts at its beginning.
+        self.data.synchronise();
         if cx.settings.config.data.is_some() {
-            self.data.synchronise();
             self.track.event(&Event::Mark(Mark::Sync(0)), cx.out);
         }
     }

@@ -8,9 +8,9 @@ use hartrace_capture::config::FilterError;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
 use hartrace_capture::trace::{
-    ContainerFault, DataGaps, Decoded, Format, Guess, Hint, Misfit, ReencapsulateError, Refusal,
-    Settings, SettingsError, TableDamage, TraceError, TransportError, Warned, WriteError, Written,
-    likely_cause,
+    ContainerFault, DataGaps, DecodeError, Decoded, Format, Guess, Hint, Misfit,
+    ReencapsulateError, Refusal, Settings, SettingsError, TableDamage, TraceError, TransportError,
+    Warned, WriteError, Written, likely_cause,
 };
 use hartrace_flow::{Assumed, DataGap, Gap, HartId, Reason, Warning, boot};
 use std::path::Path;
@@ -364,6 +364,15 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
     match likely_cause(reason.code) {
         Some(text) => diagnostic.note(text),
         None => diagnostic,
+    }
+}
+
+impl From<DecodeError> for Diagnostic {
+    fn from(error: DecodeError) -> Diagnostic {
+        match error {
+            DecodeError::Input(error) => error.into(),
+            DecodeError::Settings(error) => error.into(),
+        }
     }
 }
 

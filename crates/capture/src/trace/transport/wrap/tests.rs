@@ -124,7 +124,7 @@ fn decoded(file: &[u8], transport: &Transport, config: &Config) -> Pcs {
     let trace = Trace::open(input, &full, known).unwrap();
     let mut pcs = Pcs::default();
     trace
-        .decode(&image, &mut pcs, |_, _| {
+        .decode(&image, None, &mut pcs, |_, _| {
             Ok::<(), crate::trace::TraceError>(())
         })
         .unwrap();

@@ -1,0 +1,111 @@
+//! The arguments of `report` and `view`.
+
+use super::views::{Sources, Traced};
+use super::{Output, Part};
+use clap::Args as ClapArgs;
+use hartrace_capture::quantity::parse_count;
+use std::path::PathBuf;
+
+// Paragraphs have no line ends of their own: they are wrapped for the terminal.
+pub(super) const EXAMPLES: &str = "\
+The page has a timeline of calls, traps and interrupts, a flame graph, tables of functions, \
+branches and interrupts, source text and code with counts, the last instructions, and statistics \
+of the trace. It is one file that needs no network. Long traces are summarised, and the page says \
+what was left out. With two traces it compares the second with the first. See docs/views.md.
+
+Examples:
+  hartrace report run.ntrace -e prog.elf -o run.html
+  hartrace report old.ntrace new.ntrace -o change.html
+  hartrace report run.etrace --from main --until trap#3 -o part.html
+  hartrace report run.ntrace --source-dir src -o run.html";
+
+pub(super) const VIEW_EXAMPLES: &str = "\
+The page is that of `hartrace report`, but shows every detail: what is looked at is decoded when \
+it is asked for. The first time a trace is opened, all of it is decoded once, and an index is kept \
+in the cache directory ($XDG_CACHE_HOME or ~/.cache) for the next time. The server can be reached \
+from this machine only, and only with the address that is printed, which has a secret in it. It \
+ends with Ctrl-C. See docs/views.md.
+
+Examples:
+  hartrace view run.ntrace -e prog.elf
+  hartrace view run.ntrace --open
+  hartrace view run.ntrace --port 8080 --index run.index";
+
+/// `hartrace view`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct View {
+    /// The trace or log; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Port of the loopback address to listen on; 0: any free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Open the page in the browser of the desktop
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Keep the index in this file [default: one in the cache directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) index: Option<PathBuf>,
+    /// Calls and traps in the index at most; the rest is decoded when it is looked at
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = slices)]
+    pub(crate) slices: usize,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    #[command(flatten)]
+    pub(crate) traced: Traced,
+}
+
+/// A number of slices.
+fn slices(text: &str) -> Result<usize, String> {
+    let count = parse_count(text).and_then(|count| usize::try_from(count).ok());
+    match count.filter(|count| (100..=16_000_000).contains(count)) {
+        Some(count) => Ok(count),
+        None => Err("write a number from 100 to 16M".to_owned()),
+    }
+}
+
+/// `hartrace report`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Report {
+    /// The trace or log; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Another one, which is compared with the first
+    #[arg(value_name = "TRACE2")]
+    pub(crate) other: Option<PathBuf>,
+    /// Start at this point of the trace
+    #[arg(long, value_name = "POINT")]
+    pub(crate) from: Option<String>,
+    /// Stop before this point, the first one after the start; the rest is not decoded
+    #[arg(long, value_name = "POINT")]
+    pub(crate) until: Option<String>,
+    /// The page has at most so many bytes; more is left out then
+    #[arg(long, value_name = "BYTES", default_value = "20M", value_parser = size)]
+    pub(crate) max_size: u64,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    #[command(flatten)]
+    pub(crate) traced: Traced,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+impl Report {
+    /// The part of the trace, as `decode` has it.
+    pub(crate) fn part(&self) -> Part {
+        Part {
+            from: self.from.clone(),
+            until: self.until.clone(),
+            ..Part::default()
+        }
+    }
+}
+
+/// A number of bytes: a page has a few hundred thousand by itself.
+fn size(text: &str) -> Result<u64, String> {
+    match parse_count(text) {
+        Some(bytes) if bytes >= 1_000_000 => Ok(bytes),
+        Some(_) => Err("a page has at least 1M bytes".to_owned()),
+        None => Err("write a number such as 20000000 or 20M".to_owned()),
+    }
+}

@@ -1,0 +1,273 @@
+//! The index of a trace for `view`: made in one pass, or read from where it was kept.
+
+use crate::args::View;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::reporting::{FileFacts, feed};
+use crate::session::Session;
+use crate::settings::Program;
+use crate::source::{How, Source, functions, places};
+use crate::talk::Talk;
+use hartrace_capture::digest::Digest;
+use hartrace_capture::output::Output;
+use hartrace_capture::source_text::SourceText;
+use hartrace_capture::trace::{Checkpoint, Decoded, Growth, Marked, Replay};
+use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Kept as KeptRuns, Run};
+use hartrace_isa::Isa;
+use hartrace_print::diagnostic::Diagnostic;
+use hartrace_report::{Collected, Collector, Index, Kept, SourceLines, Stop};
+use std::fmt::Write as _;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// A program and its code.
+#[derive(Clone, Copy)]
+pub(crate) struct Code<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) image: &'a Image,
+    pub(crate) isa: Isa,
+}
+
+/// Makes the index of a trace, or reads it.
+pub(crate) fn index(
+    (replay, session): (&Replay, &Session<'_>),
+    (args, facts, has_time): (&View, FileFacts, bool),
+    code: Code<'_>,
+    talk: &Talk,
+) -> Result<Index, Failure> {
+    let key = key(replay, args, &facts, code.program);
+    let path = args.index.clone().or_else(|| cached(&key));
+    let known = path.as_ref().and_then(|path| fs::read(path).ok());
+    let known = known.and_then(|bytes| {
+        Index::from_bytes(&bytes, key.to_string().as_bytes(), functions(code.program))
+    });
+    if let Some(index) = known {
+        talk.phase("index: read");
+        return Ok(index);
+    }
+    let index = make((replay, session), (args, facts, has_time), code)?;
+    talk.phase("index: made");
+    if let Some(path) = path {
+        keep(&index, &key, &path, args.index.is_some(), talk)?;
+    }
+    Ok(index)
+}
+
+/// Keeps an index for the next time. Only where a file was asked for, an error is one.
+fn keep(
+    index: &Index,
+    key: &Digest,
+    path: &Path,
+    is_asked: bool,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let bytes = index.to_bytes(key.to_string().as_bytes());
+    if let Some(folder) = path.parent().filter(|_| !is_asked) {
+        // What it means that there is no folder, the next step says.
+        let _ = fs::create_dir_all(folder);
+    }
+    let written = Output::create(path).and_then(|out| out.write_with(|out| out.write_all(&bytes)));
+    match written {
+        Ok(()) => Ok(()),
+        Err(error) if is_asked => Err(error.into()),
+        Err(error) => {
+            let problem = Diagnostic::from(error);
+            talk.warning(&problem.note("the index of the trace is made again the next time"));
+            Ok(())
+        }
+    }
+}
+
+/// What an index depends on: the trace, the program, the settings, and the tool.
+fn key(replay: &Replay, args: &View, facts: &FileFacts, program: &Program) -> Digest {
+    let mut text = format!("{} {}\n", env!("CARGO_PKG_VERSION"), replay.fingerprint());
+    // Writing to memory does not fail.
+    let _ = writeln!(text, "{} {:?}", facts.format, facts.settings);
+    let _ = writeln!(
+        text,
+        "{} {:?} {:?}",
+        args.slices, args.traced.hart, args.sources
+    );
+    for elf in &program.elf {
+        let _ = writeln!(text, "{:?} {}", elf.file.base, Digest::of(&elf.bytes));
+    }
+    for raw in &program.raw {
+        let _ = writeln!(text, "{} {}", raw.file.base, Digest::of(&raw.bytes));
+    }
+    Digest::of(text.as_bytes())
+}
+
+/// The file of an index in the cache directory of the user.
+fn cached(key: &Digest) -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
+    let given = folder("XDG_CACHE_HOME").map(PathBuf::from);
+    let given = given.filter(|path| path.is_absolute());
+    let cache = given.or_else(|| Some(PathBuf::from(folder("HOME")?).join(".cache")))?;
+    Some(cache.join("hartrace").join(format!("{key}.index")))
+}
+
+/// Decodes a trace and makes its index.
+fn make(
+    (replay, session): (&Replay, &Session<'_>),
+    (args, mut facts, has_time): (&View, FileFacts, bool),
+    code: Code<'_>,
+) -> Result<Index, Failure> {
+    let only = args.traced.hart.map(HartId);
+    let mut kept = Kept::for_index(has_time, args.slices);
+    let collector = Collector::new(code.image, functions(code.program), &mut kept);
+    let timed = match has_time {
+        true => Timed::Stamped(Interpolate::new(code.image, collector)),
+        false => Timed::Plain(collector),
+    };
+    let mut marking = Marking {
+        timed,
+        stops: Vec::new(),
+    };
+    let mut counting = replay.counting();
+    let mut growth = Growth::default();
+    let mut progress = Progress::new(session.talk, Some(replay.size()));
+    let mut after = |decoded: &Decoded, done: u64| {
+        progress.reach(done);
+        growth.add(decoded.instructions, done);
+    };
+    let decoded = replay.decode(code.image, only, &mut marking, &mut counting, &mut after)?;
+    drop(progress);
+    let Marking { timed, stops } = marking;
+    session.judge(&decoded, args.traced.hart)?;
+    let collected = timed.finish();
+    facts.counted = Some((counting.finish(), growth));
+    let stops = if replay.has_checkpoints() {
+        stops
+    } else {
+        Vec::new()
+    };
+    Ok(finish((args, &facts), code, &collected, kept, stops))
+}
+
+/// Makes the index of a log, of which there are no parts.
+pub(crate) fn index_of_log(
+    (source, has_time): (Source<'_>, bool),
+    (args, facts): (&View, &FileFacts),
+    code: Code<'_>,
+) -> Result<Index, Failure> {
+    let mut kept = Kept::for_index(has_time, args.slices);
+    let mut collector = Collector::new(code.image, functions(code.program), &mut kept);
+    let how = How {
+        only: args.traced.hart,
+        single: false,
+        progress: true,
+        census: false,
+        check: &|| Ok(()),
+    };
+    let of = (code.program, code.image, code.isa);
+    feed((source, has_time), of, &mut collector, &how)?.report()?;
+    let collected = collector.finish();
+    Ok(finish((args, facts), code, &collected, kept, Vec::new()))
+}
+
+fn finish(
+    (args, facts): (&View, &FileFacts),
+    code: Code<'_>,
+    collected: &Collected,
+    kept: Kept,
+    stops: Vec<((u64, u64), Stop)>,
+) -> Index {
+    let text = SourceText::new(args.sources.source_dir.clone());
+    let source: SourceLines<'_> = &|file: &str| text.lines(file);
+    let places = places(code.program);
+    let about = facts.about((code.program, code.image, &places), collected, source);
+    Index::new(&about, collected, kept, stops)
+}
+
+/// A collector, with times for all runs where there are timestamps.
+enum Timed<'a, 's> {
+    Plain(Collector<'a, 's>),
+    Stamped(Interpolate<'a, Collector<'a, 's>>),
+}
+
+impl Timed<'_, '_> {
+    fn finish(self) -> Collected {
+        match self {
+            Timed::Plain(collector) => collector.finish(),
+            Timed::Stamped(timed) => timed.finish().0.finish(),
+        }
+    }
+
+    fn stop(&mut self) -> Option<Stop> {
+        match self {
+            Timed::Plain(collector) => collector.stop(),
+            Timed::Stamped(timed) => timed.inner().stop(),
+        }
+    }
+}
+
+impl Consumer for Timed<'_, '_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        match self {
+            Timed::Plain(collector) => collector.event(hart, event),
+            Timed::Stamped(timed) => timed.event(hart, event),
+        }
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        match self {
+            Timed::Plain(collector) => collector.runs(hart, runs),
+            Timed::Stamped(timed) => timed.runs(hart, runs),
+        }
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: KeptRuns, runs: &[Run]) -> ControlFlow<()> {
+        match self {
+            Timed::Plain(collector) => collector.kept_runs(hart, kept, runs),
+            Timed::Stamped(timed) => timed.kept_runs(hart, kept, runs),
+        }
+    }
+
+    fn keeps(&self) -> bool {
+        match self {
+            Timed::Plain(collector) => collector.keeps(),
+            Timed::Stamped(timed) => timed.keeps(),
+        }
+    }
+}
+
+/// Notes where a part of a trace can be decoded from, and the stacks there.
+struct Marking<'a, 's> {
+    timed: Timed<'a, 's>,
+    stops: Vec<((u64, u64), Stop)>,
+}
+
+impl Consumer for Marking<'_, '_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.timed.event(hart, event)
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        self.timed.runs(hart, runs)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: KeptRuns, runs: &[Run]) -> ControlFlow<()> {
+        self.timed.kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        self.timed.keeps()
+    }
+}
+
+impl Marked for Marking<'_, '_> {
+    fn is_ready(&self) -> bool {
+        match &self.timed {
+            Timed::Plain(_) => true,
+            Timed::Stamped(timed) => !timed.is_waiting(),
+        }
+    }
+
+    fn mark(&mut self, checkpoint: Checkpoint) {
+        if let Some(stop) = self.timed.stop() {
+            let place = (checkpoint.offset, checkpoint.position);
+            self.stops.push((place, stop));
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! `hartrace view`: what the server answers, and what it does not.
+
+use crate::report::{numbers, program, recorded, report};
+use crate::{Folder, hartrace};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::{fs, thread, time};
+
+/// A server that runs.
+struct Viewer {
+    process: Child,
+    host: String,
+    secret: String,
+}
+
+impl Viewer {
+    fn start(args: &[&str]) -> Viewer {
+        let mut command = hartrace();
+        command
+            .args(["view", "-q"])
+            .args(args)
+            .stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        let out = process.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        let rest = line.trim().strip_prefix("http://").unwrap();
+        let (host, secret) = rest.trim_end_matches('/').split_once('/').unwrap();
+        assert!(host.starts_with("127.0.0.1:"), "{line}");
+        Viewer {
+            host: host.to_owned(),
+            secret: secret.to_owned(),
+            process,
+        }
+    }
+
+    /// The status and the body of an answer.
+    fn ask(&self, request: &str, headers: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        write!(stream, "{request} HTTP/1.1\r\n{headers}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let (secret, host) = (&self.secret, &self.host);
+        let (status, body) = self.ask(&format!("GET /{secret}/{path}"), &format!("Host: {host}"));
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What a slice is, by the names of a run.
+type Named = (i64, i64, i64, String, i64);
+
+/// Slices that a part of the axis has, without gaps.
+fn slices(run: &Value, columns: &Value, (from, until): (i64, i64)) -> Vec<Named> {
+    let text = |number: i64| run["strings"][number as usize].as_str().unwrap().to_owned();
+    let names = numbers(&run["functions"]["name"]);
+    let column = |name: &str| numbers(&columns[name]);
+    let [begin, end, depth] = ["begin", "end", "depth"].map(column);
+    let [function, kind] = ["function", "kind"].map(column);
+    let name = |function: i64| match function {
+        label if label < 0 => text(-1 - label),
+        function => text(names[function as usize]),
+    };
+    let all = (0..begin.len()).filter(|&at| begin[at] <= until && end[at] >= from && kind[at] != 3);
+    let mut all: Vec<Named> = all
+        .map(|at| (begin[at], end[at], depth[at], name(function[at]), kind[at]))
+        .collect();
+    all.sort();
+    all
+}
+
+/// Parts that are decoded when they are asked for equal those of the whole, though the
+/// index has few slices: with traps and threads, times, and exceptions.
+#[test]
+fn parts_are_those_of_the_whole() {
+    let folder = Folder::new();
+    // Synchronisation is frequent: decoding starts at many places.
+    let often = "[etrace]\nresync_max = 4\n[ntrace]\nsync_max = 4\n";
+    let timed = folder.file("t.toml", format!("{often}timestamps = true\n"));
+    let often = folder.file("c.toml", often);
+    for (name, kind, more) in [
+        ("scheduler", "etrace", &["-c", &often][..]),
+        ("timer", "ntrace", &["-c", &timed][..]),
+        (
+            "exceptions",
+            "ntrace",
+            &["-c", &often, "--max-insns", "700k"][..],
+        ),
+    ] {
+        let file = recorded(&folder, &program(name), kind, more);
+        let document = report(&[&file]);
+        let whole = &document["runs"][0];
+        let index = folder.name("index");
+        let viewer = Viewer::start(&[&file, "--slices", "300", "--index", &index]);
+        let live = viewer.get("report.json");
+        assert_eq!(live["live"], true);
+        let live = &live["runs"][0];
+        assert_eq!(live["axis"], whole["axis"]);
+        assert_eq!(live["instructions"], whole["instructions"]);
+        let axis = |name: &str| whole["axis"][name].as_i64().unwrap();
+        let (first, last) = (axis("from"), axis("until"));
+        let tracks = whole["tracks"].as_array().unwrap();
+        assert_eq!(tracks.len(), live["tracks"].as_array().unwrap().len());
+        for (id, track) in tracks.iter().enumerate() {
+            for part in 0..6 {
+                let from = first + (last - first) * part / 6;
+                let range = (from, from + 800);
+                let query = format!("track={id}&from={from}&until={}&pixels=1600", range.1);
+                let found = viewer.get(&format!("timeline?run=0&{query}"));
+                let found = slices(live, &found, range);
+                let expected = slices(whole, &track["slices"], range);
+                assert_eq!(found, expected, "{name}, track {id}, {range:?}");
+            }
+        }
+        // All of a track, with few slices.
+        let query = format!("track=0&from={first}&until={last}&pixels=100");
+        let all = viewer.get(&format!("timeline?run=0&{query}"));
+        assert!(numbers(&all["begin"]).len() < 600);
+    }
+}
+
+#[test]
+fn details_are_sent_when_they_are_asked_for() {
+    let folder = Folder::new();
+    let file = recorded(&folder, &program("recursion"), "ntrace", &[]);
+    let index = folder.name("index");
+    let viewer = Viewer::start(&[&file, "--index", &index]);
+    let document = viewer.get("report.json");
+    let run = &document["runs"][0];
+    assert_eq!(run["code"].as_array().unwrap().len(), 0);
+    let code = viewer.get("code?run=0&function=0");
+    assert_eq!(code["function"], 0);
+    assert!(code["rows"]["text"].as_array().unwrap().len() > 10);
+    assert_eq!(viewer.get("code?run=0&function=999"), Value::Null);
+    assert_eq!(viewer.get("source?run=0&file=999"), Value::Null);
+    let rows = viewer.get("instructions?run=0&track=0&at=100000&count=30");
+    let at = numbers(&rows["at"]);
+    assert!(at[0] <= 100_000 && at.len() >= 30, "{at:?}");
+    assert!(at.contains(&100_000) && at.windows(2).all(|pair| pair[0] + 1 == pair[1]));
+    // From one to the next, and back.
+    let search = |from: &Value, back: &str| {
+        let query = format!("function=0,1&track=0&from={from}{back}");
+        viewer.get(&format!("search?run=0&{query}"))
+    };
+    let first = search(&Value::from(0), "");
+    let second = search(&first["begin"], "");
+    assert!(
+        first["begin"].as_i64() < second["begin"].as_i64(),
+        "{second}"
+    );
+    assert_eq!(search(&second["begin"], "&back=1"), first);
+    assert_eq!(search(&Value::from(999_999_999), ""), Value::Null);
+}
+
+#[test]
+fn only_the_page_itself_gets_answers() {
+    let folder = Folder::new();
+    let file = recorded(
+        &folder,
+        &program("recursion"),
+        "ntrace",
+        &["--max-insns", "2000"],
+    );
+    let index = folder.name("index");
+    let viewer = Viewer::start(&[&file, "--index", &index]);
+    let (host, secret) = (format!("Host: {}", viewer.host), &viewer.secret);
+    let (status, page) = viewer.ask(&format!("GET /{secret}/"), &host);
+    assert_eq!(status, 200);
+    assert!(page.contains("connect-src 'self'") && page.contains("{\"live\":true}"));
+    let other = secret.replace(|c: char| c.is_ascii_digit(), "a");
+    let cases = [
+        (404, format!("GET /{other}b/report.json"), host.clone()),
+        (404, "GET /report.json".to_owned(), host.clone()),
+        (404, "GET /".to_owned(), host.clone()),
+        (
+            404,
+            format!("GET /{secret}/../{secret}/report.json"),
+            host.clone(),
+        ),
+        (404, format!("GET /{secret}/../../etc/passwd"), host.clone()),
+        (
+            404,
+            format!("GET /{secret}/%2e%2e/report.json"),
+            host.clone(),
+        ),
+        (404, format!("GET /{secret}/report"), host.clone()),
+        (405, format!("POST /{secret}/report.json"), host.clone()),
+        (
+            403,
+            format!("GET /{secret}/report.json"),
+            "Host: example.com".to_owned(),
+        ),
+        (
+            403,
+            format!("GET /{secret}/report.json"),
+            format!("{host}\r\nOrigin: http://example.com"),
+        ),
+        (400, format!("GET /{secret}/timeline"), host.clone()),
+        (
+            400,
+            format!("GET /{secret}/timeline?track=9&from=0&until=9"),
+            host.clone(),
+        ),
+        (
+            400,
+            format!("GET /{secret}/timeline?track=0&from=9&until=0"),
+            host.clone(),
+        ),
+        (
+            400,
+            format!("GET /{secret}/search?function=x&from=0"),
+            host.clone(),
+        ),
+    ];
+    for (expected, request, headers) in cases {
+        let (status, body) = viewer.ask(&request, &headers);
+        assert_eq!(status, expected, "{request}: {body}");
+        assert!(!body.contains("hartrace-report"), "{request}");
+    }
+}
+
+/// An index is used again, and made again if it is damaged or of another trace.
+#[test]
+fn an_index_is_kept() {
+    let folder = Folder::new();
+    let file = recorded(
+        &folder,
+        &program("recursion"),
+        "ntrace",
+        &["--max-insns", "9000"],
+    );
+    let index = folder.name("index");
+    let document = |args: &[&str]| Viewer::start(args).get("report.json");
+    let args = [file.as_str(), "--index", &index];
+    let first = document(&args);
+    let kept = fs::read(&index).unwrap();
+    assert_eq!(document(&args), first);
+    assert_eq!(fs::read(&index).unwrap(), kept);
+    for cut in [0, 10, kept.len() / 2, kept.len() - 1] {
+        fs::write(&index, &kept[..cut]).unwrap();
+        assert_eq!(document(&args), first);
+        assert_eq!(fs::read(&index).unwrap(), kept);
+    }
+    let other = recorded(
+        &folder,
+        &program("recursion"),
+        "etrace",
+        &["--max-insns", "3000"],
+    );
+    let second = document(&[&other, "--index", &index]);
+    assert_eq!(second["runs"][0]["instructions"], 3000);
+}
+
+/// Formats without places to start from, and logs, are shown as far as the index goes.
+#[test]
+fn other_formats_are_shown() {
+    let folder = Folder::new();
+    let elf = program("recursion");
+    let log = folder.name("run.pc");
+    let more = ["--max-insns", "3000", "--log", &format!("pc={log}")];
+    let tandem = recorded(&folder, &elf, "tandem", &more);
+    let index = folder.name("index");
+    for file in [&tandem, &log] {
+        let viewer = Viewer::start(&[file, "-e", &elf, "--index", &index, "--slices", "100"]);
+        let slices = viewer.get("timeline?run=0&track=0&from=0&until=3000&pixels=1000");
+        assert!(numbers(&slices["begin"]).len() > 10);
+    }
+}
+
+/// Ctrl-C ends it in good order.
+#[cfg(unix)]
+#[test]
+fn it_ends_with_ctrl_c() {
+    let folder = Folder::new();
+    let file = recorded(
+        &folder,
+        &program("recursion"),
+        "ntrace",
+        &["--max-insns", "2000"],
+    );
+    let mut viewer = Viewer::start(&[&file, "--index", &folder.name("index")]);
+    viewer.get("report.json");
+    let id = viewer.process.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status();
+    assert!(sent.unwrap().success());
+    for _ in 0..100 {
+        if let Some(status) = viewer.process.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(0));
+            return;
+        }
+        thread::sleep(time::Duration::from_millis(50));
+    }
+    panic!("it did not end");
+}

@@ -1,0 +1,225 @@
+/**
+ * Interrupts and exceptions: how many, how long, the worst of each cause, and all of
+ * them in a table.
+ */
+
+import { histogram } from "../ui/chart.js";
+import { h } from "../ui/dom.js";
+import { count, plural } from "../ui/format.js";
+import { Table } from "../ui/table.js";
+import { addressLink, functionLink, heading, timelineLink } from "./links.js";
+
+/** @typedef {import("../data/run.js").Run} Run */
+
+/** @param {import("../shell.js").Context} context @param {Run} run */
+export function interruptsView(context, run) {
+  return {
+    element: h(
+      "div",
+      { class: "view" },
+      heading(
+        "Interrupts and traps",
+        "Durations count from the trap to the return from it" +
+          (run.axis.isTime ? "." : ", in instructions."),
+      ),
+      interruptsParts(run),
+      h("section", null, h("h2", null, "All traps"), trapsTable(run).element),
+    ),
+  };
+}
+
+/** What is also printed. @param {Run} run */
+export function interruptsParts(run) {
+  const rows = run.data.interrupts;
+  if (rows.length === 0) return h("p", null, "The trace has no trap.");
+  const longestFirst = [...rows].sort((a, b) => (b.duration?.max ?? 0) - (a.duration?.max ?? 0));
+  return [
+    h("section", { class: "causes" }, causesTable(run).element),
+    h(
+      "div",
+      { class: "cards" },
+      longestFirst.map((row) => cause(run, row)),
+    ),
+  ];
+}
+
+/** @param {Run} run */
+function causesTable(run) {
+  const rows = run.data.interrupts;
+  const { axis } = run;
+  const column = (/** @type {string} */ key, /** @type {string} */ label) => ({
+    key,
+    label,
+    numeric: true,
+    value: (/** @type {number} */ row) => rows[row].duration?.[key] ?? -1,
+    cell: (/** @type {number} */ row) =>
+      rows[row].duration ? axis.shortSpan(rows[row].duration[key]) : "\u2013",
+  });
+  return new Table({
+    caption: "Traps by cause",
+    length: rows.length,
+    sort: "max",
+    descending: true,
+    columns: [
+      {
+        key: "name",
+        label: "Cause",
+        header: true,
+        class: "wide",
+        value: (row) => rows[row].name,
+        cell: (row) => [sign(rows[row].interrupt), " ", rows[row].name],
+      },
+      {
+        key: "count",
+        label: "Count",
+        numeric: true,
+        value: (row) => rows[row].count,
+        cell: (row) => count(rows[row].count),
+      },
+      column("min", "Shortest"),
+      column("p50", "Median"),
+      column("p90", "90 %"),
+      column("p99", "99 %"),
+      {
+        ...column("max", "Longest"),
+        cell: (row) => {
+          const worst = rows[row].worst?.[0];
+          if (!rows[row].duration) return "\u2013";
+          const text = axis.shortSpan(rows[row].duration.max);
+          return worst ? timelineLink(run, worst.track, worst.at, worst.duration, text) : text;
+        },
+      },
+      {
+        key: "nesting",
+        label: "Nesting",
+        title: "How deep traps of this cause were nested in others",
+        numeric: true,
+        value: (row) => rows[row].nesting,
+        cell: (row) => count(rows[row].nesting),
+      },
+    ],
+  });
+}
+
+/** The sign that the timeline uses. @param {boolean} interrupt */
+function sign(interrupt) {
+  return h(
+    "span",
+    { class: interrupt ? "interrupt-sign" : "exception-sign", title: interrupt ? "interrupt" : "exception" },
+    interrupt ? "\u25bc" : "\u25c6",
+    h("span", { class: "visually-hidden" }, interrupt ? "interrupt" : "exception"),
+  );
+}
+
+/** @param {Run} run @param {any} row */
+function cause(run, row) {
+  const { axis } = run;
+  const label = (/** @type {number} */ value) => axis.shortSpan(value);
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", null, sign(row.interrupt), " ", row.name),
+    h(
+      "p",
+      { class: "soft" },
+      (row.interrupt ? "Interrupt" : "Exception") +
+        (row.cause >= 0 ? " " + row.cause : "") +
+        ", " +
+        plural(row.count, "time") +
+        (row.unfinished > 0 ? ", " + count(row.unfinished) + " without a return" : ""),
+    ),
+    row.duration?.histogram?.length > 0 ? histogram(row.duration.histogram, label, "Duration") : null,
+    row.latency?.histogram?.length > 0 ? histogram(row.latency.histogram, label, "Latency") : null,
+    row.worst?.length > 0
+      ? [
+          h("h3", null, "Longest"),
+          h(
+            "ol",
+            { class: "worst" },
+            row.worst.map((/** @type {any} */ one) =>
+              h(
+                "li",
+                null,
+                timelineLink(run, one.track, one.at, one.duration, axis.shortSpan(one.duration)),
+                h(
+                  "span",
+                  { class: "soft" },
+                  " at " + axis.position(one.at) + ", " + run.trackName(one.track),
+                ),
+              ),
+            ),
+          ),
+        ]
+      : null,
+  );
+}
+
+/** @param {Run} run */
+export function trapsTable(run) {
+  const { traps } = run.data;
+  const { axis } = run;
+  return new Table({
+    caption: "All traps",
+    length: traps.at.length,
+    empty: "The trace has no trap.",
+    columns: [
+      {
+        key: "at",
+        label: "At",
+        header: true,
+        numeric: true,
+        value: (row) => traps.at[row],
+        cell: (row) => timelineLink(run, traps.track[row], traps.at[row], run.trapLength(row) ?? 0),
+      },
+      {
+        key: "track",
+        label: "Track",
+        value: (row) => traps.track[row],
+        cell: (row) => run.trackName(traps.track[row]),
+      },
+      {
+        key: "cause",
+        label: "Cause",
+        class: "wide",
+        value: (row) => run.trapName(row),
+        cell: (row) => [sign(Boolean(traps.interrupt[row])), " ", run.trapName(row)],
+      },
+      {
+        key: "length",
+        label: "Duration",
+        numeric: true,
+        value: (row) => run.trapLength(row) ?? Infinity,
+        cell: (row) =>
+          run.trapLength(row) === null ? "never returned" : axis.shortSpan(run.trapLength(row) ?? 0),
+      },
+      {
+        key: "function",
+        label: "Interrupted",
+        value: (row) => run.functionName(traps.function[row]),
+        cell: (row) => functionLink(run, traps.function[row]),
+      },
+      {
+        key: "epc",
+        label: "At address",
+        value: (row) => Number(traps.epc[row] ?? -1),
+        cell: (row) => addressLink(run, traps.function[row], traps.epc[row]),
+      },
+      ...(traps.tval?.some(Boolean)
+        ? [
+            {
+              key: "tval",
+              label: "Trap value",
+              class: "mono",
+              cell: (/** @type {number} */ row) => traps.tval[row],
+            },
+          ]
+        : []),
+      {
+        key: "handler",
+        label: "Handler",
+        value: (row) => run.functionName(traps.handler[row]),
+        cell: (row) => functionLink(run, traps.handler[row]),
+      },
+    ],
+  });
+}

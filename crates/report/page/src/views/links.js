@@ -1,0 +1,87 @@
+/**
+ * Links between the views, and the small cells that several tables share.
+ */
+
+import { link } from "../route.js";
+import { bar } from "../ui/chart.js";
+import { functionColour } from "../ui/colour.js";
+import { h } from "../ui/dom.js";
+import { count, percent } from "../ui/format.js";
+
+/** @typedef {import("../data/run.js").Run} Run */
+
+/** A square in the colour that a function has everywhere. @param {string} name */
+export function swatch(name) {
+  return h("span", {
+    class: "swatch",
+    "aria-hidden": "true",
+    style: { "--light": functionColour(name, false), "--dark": functionColour(name, true) },
+  });
+}
+
+/** A function, linked to its instructions. @param {Run} run @param {number} number */
+export function functionLink(run, number) {
+  const name = run.functionName(number);
+  if (number < 0) return h("span", { class: "unknown" }, name);
+  return h("a", { class: "name", href: link("code", run.number, [number]), title: name }, swatch(name), name);
+}
+
+/**
+ * A place in the source, linked if the file is known.
+ * @param {Run} run @param {number} file @param {number} line
+ */
+export function sourceLink(run, file, line) {
+  if (!(file >= 0)) return null;
+  return h(
+    "a",
+    {
+      class: "place",
+      href: link("source", run.number, [file], { line: line > 0 ? line : null }),
+      title: run.fileName(file),
+    },
+    run.place(file, line),
+  );
+}
+
+/**
+ * An address, linked to its instruction.
+ * @param {Run} run @param {number} number of the function, -1: unknown @param {string|null} address
+ */
+export function addressLink(run, number, address) {
+  if (!address) return null;
+  if (number < 0) return h("span", { class: "mono" }, address);
+  return h("a", { class: "mono", href: link("code", run.number, [number], { address }) }, address);
+}
+
+/**
+ * The address of a part of the timeline, with some room around it.
+ * @param {Run} run @param {number} track @param {number} at @param {number} length
+ */
+export function timelineHref(run, track, at, length) {
+  const room = Math.max(length, run.axis.isTime ? 20 : 50);
+  return link("timeline", run.number, [], {
+    from: Math.floor(at - room),
+    until: Math.ceil(at + length + room),
+    track,
+    at,
+  });
+}
+
+/** @param {Run} run @param {number} track @param {number} at @param {number} length @param {any} [text] */
+export function timelineLink(run, track, at, length, text) {
+  return h("a", { href: timelineHref(run, track, at, length) }, text ?? run.axis.position(at));
+}
+
+/** A number with its share of a whole. @param {number} value @param {number} whole @param {string} [text] */
+export function amount(value, whole, text) {
+  return [
+    bar(whole > 0 ? value / whole : 0),
+    h("span", { class: "amount" }, text ?? count(value)),
+    h("span", { class: "percent" }, percent(value, whole)),
+  ];
+}
+
+/** A heading of a view. @param {string} title @param {any} [explanation] */
+export function heading(title, explanation) {
+  return [h("h1", { tabindex: -1 }, title), explanation ? h("p", { class: "lead" }, explanation) : null];
+}

@@ -1,0 +1,157 @@
+//! Collects what a report needs, in one pass over the events of a trace.
+
+use crate::about::Budget;
+use crate::recent::{Recent, Snapshot};
+use hartrace_analyze::{
+    Functions, GapSpan, GapTable, Grouping, Measure, Profile, Profiler, Slice, SliceSummary,
+    Timeline, TimelineSink, Track, TrackId, TrapSpan, TrapTable,
+};
+use hartrace_flow::{Consumer, DataAccess, Event, HartId, Image, Kept as KeptRuns, Run};
+use std::ops::ControlFlow;
+
+/// The parts of a timeline that are kept: as much as a budget allows.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub(crate) axis: Measure,
+    pub(crate) slices: SliceSummary,
+    pub(crate) traps: TrapTable,
+    pub(crate) gaps: GapTable,
+    /// The tracks of threads.
+    pub(crate) threads: Vec<(HartId, u32, TrackId)>,
+}
+
+/// Threads whose tracks are remembered.
+const THREADS: usize = 1 << 16;
+
+impl Kept {
+    /// Nothing yet. Lengths are judged by time if the trace has timestamps.
+    #[must_use]
+    pub fn new(has_time: bool, budget: &Budget) -> Kept {
+        let axis = match has_time {
+            true => Measure::Time,
+            false => Measure::Instructions,
+        };
+        Kept {
+            axis,
+            slices: SliceSummary::new(axis, budget.slices),
+            traps: TrapTable::new(axis, budget.traps),
+            gaps: GapTable::new(budget.gaps),
+            threads: Vec::new(),
+        }
+    }
+}
+
+impl TimelineSink for Kept {
+    fn track(&mut self, id: TrackId, track: &Track) {
+        self.slices.track(id, track);
+    }
+
+    fn thread(&mut self, track: TrackId, hart: HartId, thread: u32) {
+        if self.threads.len() < THREADS {
+            self.threads.push((hart, thread, track));
+        }
+    }
+
+    fn end(&mut self, track: TrackId, slice: &Slice) {
+        self.slices.end(track, slice);
+    }
+
+    fn trap(&mut self, trap: &TrapSpan) {
+        self.traps.trap(trap);
+    }
+
+    fn gap(&mut self, gap: &GapSpan) {
+        self.gaps.gap(gap);
+    }
+}
+
+/// A place in a trace from which a part of the timeline can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The harts, with their instructions so far and their times.
+    pub(crate) harts: Vec<(HartId, u64, Option<u64>)>,
+    pub(crate) state: Vec<u8>,
+}
+
+/// Takes the events of a trace. Those of a trace with timestamps come through
+/// [`Interpolate`](hartrace_flow::Interpolate).
+pub struct Collector<'a, 's> {
+    profiler: Profiler<'a, Timeline<'s>>,
+    recent: Recent<'a>,
+}
+
+/// What was collected, beside the timeline.
+pub struct Collected {
+    /// Functions, call paths and counts.
+    pub profile: Profile,
+    /// The last instructions of each hart.
+    pub(crate) endings: Vec<Snapshot>,
+    /// Instructions before exceptions.
+    pub(crate) before_traps: Vec<Snapshot>,
+}
+
+impl<'a, 's> Collector<'a, 's> {
+    /// For code of `image` with these functions; the timeline goes to `timeline`.
+    pub fn new(
+        image: &'a Image,
+        functions: Functions,
+        timeline: &'s mut dyn TimelineSink,
+    ) -> Collector<'a, 's> {
+        let grouping = Grouping {
+            harts: true,
+            ..Grouping::default()
+        };
+        let timeline = Timeline::new(timeline);
+        Collector {
+            profiler: Profiler::new(image, functions, grouping, timeline),
+            recent: Recent::new(image),
+        }
+    }
+
+    /// Where each hart is, and the state of the stacks, from which a part of the timeline
+    /// can be made; `None` if that is too much.
+    pub fn stop(&mut self) -> Option<Stop> {
+        Some(Stop {
+            harts: self.recent.positions(),
+            state: self.profiler.save()?,
+        })
+    }
+
+    /// No more events.
+    #[must_use]
+    pub fn finish(self) -> Collected {
+        let (profile, timeline) = self.profiler.finish();
+        timeline.finish();
+        let (endings, before_traps) = self.recent.finish();
+        Collected {
+            profile,
+            endings,
+            before_traps,
+        }
+    }
+}
+
+impl Consumer for Collector<'_, '_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.recent.event(hart, event);
+        self.profiler.event(hart, event)
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        self.recent.runs(hart, runs);
+        self.profiler.runs(hart, runs)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: KeptRuns, runs: &[Run]) -> ControlFlow<()> {
+        self.recent.runs(hart, runs);
+        self.profiler.kept_runs(hart, kept, runs)
+    }
+
+    fn accesses(&mut self, _: HartId, _: &[DataAccess]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn keeps(&self) -> bool {
+        self.profiler.keeps()
+    }
+}

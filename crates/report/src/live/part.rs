@@ -1,0 +1,247 @@
+//! Parts of a trace, decoded when they are asked for.
+
+use super::{ANSWER, Live};
+use crate::recent::{Passed, Snapshot};
+use hartrace_analyze::{
+    Grouping, Measure, Profiler, Slice, SliceSummary, Timeline, TimelineSink as _, TrackId,
+    TrackSlices,
+};
+use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Ownership, Run, SpaceId};
+use std::ops::ControlFlow;
+
+/// Instructions that are decoded for one answer. A larger part is shown as the index
+/// has it.
+const MOST: u64 = 40_000_000;
+
+/// A part of a track, without slices shorter than a width.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) track: usize,
+    pub(super) range: (u64, u64),
+    pub(super) width: u64,
+}
+
+/// Passes events on until a hart has passed a place on the axis.
+struct Until<'c> {
+    out: &'c mut dyn Consumer,
+    hart: HartId,
+    axis: Measure,
+    until: u64,
+    /// Instructions of the hart, and of all since the start.
+    insn: u64,
+    all: u64,
+    time: u64,
+}
+
+impl Until<'_> {
+    fn is_done(&self) -> bool {
+        let now = match self.axis {
+            Measure::Instructions => self.insn,
+            Measure::Time => self.time,
+        };
+        now > self.until || self.all > MOST
+    }
+
+    fn flow(&self) -> ControlFlow<()> {
+        match self.is_done() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn count(&mut self, hart: HartId, runs: &[Run]) {
+        let insns: u64 = runs.iter().map(|run| u64::from(run.insns)).sum();
+        self.all += insns;
+        if hart == self.hart {
+            self.insn += insns;
+        }
+    }
+}
+
+impl Consumer for Until<'_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.flow()?;
+        match event {
+            Event::Run(run) => self.count(hart, std::slice::from_ref(run)),
+            Event::Time(time) if hart == self.hart => self.time = self.time.max(*time),
+            _ => {}
+        }
+        let _ = self.out.event(hart, event);
+        self.flow()
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        self.flow()?;
+        self.count(hart, runs);
+        let _ = self.out.runs(hart, runs);
+        self.flow()
+    }
+}
+
+impl Live<'_> {
+    /// The slices of a part, decoded; `None` if that is not possible, or too much.
+    pub(super) fn part(&self, wanted: Wanted) -> Option<Vec<Slice>> {
+        let (replay, index) = (self.replay.as_ref()?, &self.index);
+        let Wanted {
+            track,
+            range: (from, until),
+            width,
+        } = wanted;
+        let whole = index.tracks.get(track)?;
+        let (axis, hart) = (index.scale.measure, whole.track.hart);
+        // What the index has not is shorter than its width: it begins and ends here.
+        let stop = index.stop_before(hart, from.saturating_sub(index.width));
+        let mut summary = SliceSummary::new(axis, ANSWER).merging(width);
+        for (id, known) in (0u32..).zip(&index.tracks) {
+            summary.track(TrackId(id), &known.track);
+        }
+        let timeline = Timeline::of_part(&mut summary, index.threads.iter().copied());
+        let functions = index.functions.clone();
+        let mut profiler = Profiler::new(self.image, functions, Grouping::default(), timeline);
+        let mut harts = Vec::new();
+        if let Some((_, stop)) = stop {
+            harts = profiler.restore(&stop.state)?;
+        }
+        let known = stop.and_then(|(_, stop)| stop.harts.iter().find(|known| known.0 == hart));
+        let place = stop.map(|(place, _)| *place);
+        let mut timed = Interpolate::new(self.image, &mut profiler);
+        for (id, time) in harts {
+            if let Some(time) = time {
+                timed.go_on(id, time);
+            }
+        }
+        let mut bounded = Until {
+            out: &mut timed,
+            hart,
+            axis,
+            until: until.saturating_add(index.width),
+            insn: known.map_or(0, |known| known.1),
+            all: 0,
+            time: 0,
+        };
+        replay(place, &mut bounded);
+        let is_whole = bounded.all <= MOST;
+        timed.finish();
+        let (_, timeline) = profiler.finish();
+        timeline.finish();
+        let (tracks, _) = summary.finish();
+        let found = tracks.into_iter().nth(track).filter(|_| is_whole)?;
+        Some(settle(found, whole, axis, (from, until)))
+    }
+
+    /// The instructions of a hart from a place on.
+    pub(super) fn snapshot(&self, hart: HartId, at: u64, count: u64) -> Option<Snapshot> {
+        let (replay, index) = (self.replay.as_ref()?, &self.index);
+        let axis = index.scale.measure;
+        let stop = index.stop_before(hart, at);
+        let known = stop.and_then(|(_, stop)| stop.harts.iter().find(|known| known.0 == hart));
+        let mut taken = Taken {
+            image: self.image,
+            hart,
+            axis,
+            at,
+            left: count,
+            insn: known.map_or(0, |known| known.1),
+            time: known.and_then(|known| known.2),
+            space: SpaceId::FIRST,
+            runs: Vec::new(),
+            all: 0,
+        };
+        replay(stop.map(|(place, _)| *place), &mut taken);
+        Some(Snapshot {
+            hart,
+            insn: taken.insn,
+            runs: taken.runs,
+            last: None,
+        })
+    }
+}
+
+/// Puts the slices of a part at the depths that they have in the whole, and gives those
+/// that the part has not all of their true begin and end, where the whole has them.
+fn settle(
+    part: TrackSlices,
+    whole: &TrackSlices,
+    axis: Measure,
+    (from, until): (u64, u64),
+) -> Vec<Slice> {
+    let around = whole.window(axis, (from, until), 0);
+    let lower = part.floor - whole.floor;
+    let mut all = Vec::new();
+    for mut slice in part.slices {
+        slice.depth += lower;
+        let (begin, end) = (slice.begin.on(axis), slice.end.on(axis));
+        if begin > until || end < from {
+            continue;
+        }
+        let is_cut = slice.flags & (Slice::START_NOT_SEEN | Slice::END_NOT_SEEN) != 0;
+        let same = |other: &&Slice| {
+            other.depth == slice.depth
+                && other.kind == slice.kind
+                && other.begin.on(axis) <= begin
+                && other.end.on(axis) >= end
+        };
+        match is_cut.then(|| around.iter().find(same)).flatten() {
+            Some(known) => all.push(*known),
+            None => all.push(slice),
+        }
+    }
+    all
+}
+
+/// Takes the runs of a hart from a place on.
+struct Taken<'a> {
+    image: &'a Image,
+    hart: HartId,
+    axis: Measure,
+    at: u64,
+    /// Instructions that are still wanted.
+    left: u64,
+    insn: u64,
+    time: Option<u64>,
+    space: SpaceId,
+    runs: Vec<Passed>,
+    all: u64,
+}
+
+impl Taken<'_> {
+    fn run(&mut self, run: &Run) {
+        let insns = u64::from(run.insns);
+        self.insn += insns;
+        let now = match self.axis {
+            Measure::Instructions => self.insn,
+            Measure::Time => self.time.map_or(0, |time| time.saturating_add(1)),
+        };
+        if now > self.at {
+            self.left = self.left.saturating_sub(insns);
+            self.runs.push(Passed {
+                run: *run,
+                space: self.space,
+                time: self.time,
+            });
+        }
+    }
+}
+
+impl Consumer for Taken<'_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        if self.left == 0 || self.all > MOST {
+            return ControlFlow::Break(());
+        }
+        if let Event::Run(run) = event {
+            self.all += u64::from(run.insns);
+        }
+        if hart == self.hart {
+            match event {
+                Event::Run(run) => self.run(run),
+                Event::Time(time) => self.time = Some(*time),
+                Event::Context(Ownership {
+                    context: Some(context),
+                    ..
+                }) => self.space = self.image.space_of(*context),
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

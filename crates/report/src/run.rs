@@ -1,0 +1,260 @@
+//! The part of a document that is about one trace.
+
+use crate::about::{About, Budget, Statistics};
+use crate::code::{self, after};
+use crate::collect::{Collected, Kept};
+use crate::columns::{
+    Axis, BeforeTrap, Branches, Code, Ending, Flame, Functions, Gaps, Interrupts, Source, Track,
+    Traps,
+};
+use crate::flame::flame;
+use crate::functions::functions;
+use crate::recent::Snapshot;
+use crate::strings::Strings;
+use crate::tracks::{self, Scale};
+use hartrace_analyze::{Coverage, FunctionId, GapSpan, Measure, TrackSlices, TrapSpan};
+use hartrace_flow::{Cause, HartId};
+use serde::Serialize;
+
+/// What a page shows of one trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    name: String,
+    format: String,
+    bytes: u64,
+    program: Vec<String>,
+    settings: Vec<(String, String)>,
+    instructions: u64,
+    seconds: Option<f64>,
+    axis: Axis,
+    pub(crate) strings: Vec<String>,
+    functions: Functions,
+    pub(crate) tracks: Vec<Track>,
+    traps: Traps,
+    interrupts: Vec<Interrupts>,
+    gaps: Gaps,
+    flame: Flame,
+    branches: Branches,
+    pub(crate) code: Vec<Code>,
+    pub(crate) sources: Vec<Source>,
+    endings: Vec<Ending>,
+    before_traps: Vec<BeforeTrap>,
+    statistics: Statistics,
+    left_out: Vec<String>,
+}
+
+impl Run {
+    /// Of a trace whose events were collected: as much as the budget allows.
+    #[must_use]
+    pub fn of(about: &About<'_>, collected: &Collected, kept: &Kept, budget: &Budget) -> Run {
+        Run::with(about, collected, kept, budget, Strings::default()).0
+    }
+
+    /// The same with strings that are known before, and with what the numbers mean.
+    pub(crate) fn with(
+        about: &About<'_>,
+        collected: &Collected,
+        kept: &Kept,
+        budget: &Budget,
+        mut strings: Strings,
+    ) -> (Run, Scale, Vec<FunctionId>) {
+        let profile = &collected.profile;
+        let mut left_out = LeftOut::default();
+        let coverage = Coverage::new(about.image, &profile.functions, about.places, &profile.runs);
+        let numbered = functions(profile, &coverage, about, budget.functions, &mut strings);
+        left_out.functions(numbered.left_out);
+        let line = Line::of(profile.timed, kept, budget, &mut left_out);
+        let (scale, named) = (&line.scale, (&profile.functions, &numbered));
+        let rows = |snapshot: &Snapshot, strings: &mut Strings| {
+            let code = (about.image, about.places);
+            code::rows(snapshot, code, named, (scale, code::ROWS), strings)
+        };
+        let endings = collected.endings.iter().map(|end| Ending {
+            track: line.track_of(end.hart),
+            how: how_it_ended(end),
+            rows: rows(end, &mut strings),
+        });
+        let endings = endings.collect();
+        let before = collected.before_traps.iter().filter_map(|snapshot| {
+            let trap = line.find_trap(snapshot)?;
+            let rows = rows(snapshot, &mut strings);
+            Some(BeforeTrap { trap, rows })
+        });
+        let before_traps = before.collect();
+        let (flame, paths) = flame(profile, &numbered, budget.paths, &mut strings);
+        left_out.add(
+            paths,
+            "call paths that cost least are not in the flame graph",
+        );
+        let ranges = code::lines(about, &coverage);
+        let covered = (&coverage, &ranges);
+        let (branches, more) = code::branches(named, covered, budget.branches, &mut strings);
+        left_out.add(more, "branches that were executed least are not listed");
+        let (code, more) = code::code(about, named, covered, budget.code, &mut strings);
+        left_out.add(more, "functions are shown without their code");
+        let (sources, missing, more) = code::sources(about, &coverage, budget.source, &mut strings);
+        left_out.add(more, "source files are too large to be shown");
+        left_out.missing(&missing);
+        let run = Run {
+            name: about.name.clone(),
+            format: about.format.clone(),
+            bytes: about.bytes,
+            program: about.program.clone(),
+            settings: about.settings.clone(),
+            instructions: profile.total().insns,
+            seconds: None,
+            axis: scale.axis(),
+            tracks: tracks::tracks(&line.tracks, line.gaps, scale, &numbered, &mut strings),
+            traps: tracks::traps(&line.traps, scale, &numbered),
+            interrupts: tracks::interrupts(&kept.traps.causes(), scale),
+            gaps: tracks::gaps(line.gaps, scale, &mut strings),
+            flame,
+            branches,
+            code,
+            sources,
+            endings,
+            before_traps,
+            statistics: about.statistics.clone(),
+            left_out: left_out.0,
+            functions: numbered.columns,
+            strings: strings.into_list(),
+        };
+        (run, line.scale, numbered.ids)
+    }
+}
+
+/// The timeline, as much of it as the budget allows.
+struct Line<'a> {
+    scale: Scale,
+    tracks: Vec<TrackSlices>,
+    traps: Vec<TrapSpan>,
+    gaps: &'a [GapSpan],
+}
+
+impl<'a> Line<'a> {
+    fn of(timed: bool, kept: &'a Kept, budget: &Budget, left_out: &mut LeftOut) -> Line<'a> {
+        let (tracks, merging) = kept.slices.clone().within(budget.slices).finish();
+        let (measure, unit) = match (timed, kept.axis) {
+            (true, Measure::Time) => (Measure::Time, "units of time"),
+            _ => (Measure::Instructions, "instructions"),
+        };
+        let what = format!(
+            "calls and traps shorter than {} {unit} are drawn together with their neighbours",
+            grouped(merging.width)
+        );
+        left_out.add(merging.slices, &what);
+        let (mut traps, dropped) = kept.traps.traps();
+        let many = traps.len() as u64;
+        traps.truncate(budget.traps);
+        let dropped = dropped + many - traps.len() as u64;
+        left_out.add(dropped, "traps are not listed one by one");
+        let gaps = kept.gaps.gaps.as_slice();
+        let gaps = gaps.get(..budget.gaps).unwrap_or(gaps);
+        let more = kept.gaps.count - gaps.len() as u64;
+        left_out.add(more, "gaps are not listed");
+        Line {
+            scale: Scale::of(measure, &tracks, gaps),
+            tracks,
+            traps,
+            gaps,
+        }
+    }
+
+    /// The track on which a hart was last.
+    fn track_of(&self, hart: HartId) -> u32 {
+        let of_hart = (0u32..).zip(&self.tracks);
+        let of_hart = of_hart.filter(|(_, t)| t.track.hart == hart);
+        let last = |track: &TrackSlices| {
+            let ran = track.slices.iter().filter(|s| s.kind.function().is_some());
+            ran.map(|s| (s.begin.insn, s.end.insn)).max()
+        };
+        let track = of_hart.max_by_key(|(_, track)| last(track));
+        track.map_or(0, |(id, _)| id)
+    }
+
+    /// The place of the exception in the table that a snapshot was taken at.
+    fn find_trap(&self, snapshot: &Snapshot) -> Option<usize> {
+        let hart = |trap: &TrapSpan| self.tracks.get(trap.track.index()).map(|t| t.track.hart);
+        self.traps.iter().position(|trap| {
+            let is_exception = matches!(trap.cause, Cause::Exception(_));
+            is_exception && trap.begin.insn == snapshot.insn && hart(trap) == Some(snapshot.hart)
+        })
+    }
+}
+
+/// What a report does not have, in words.
+#[derive(Default)]
+struct LeftOut(Vec<String>);
+
+impl LeftOut {
+    /// So many of something, if there are any.
+    fn add(&mut self, count: impl TryInto<u64>, what: &str) {
+        let count = count.try_into().unwrap_or(u64::MAX);
+        if count > 0 {
+            self.0.push(format!("{} {what}.", grouped(count)));
+        }
+    }
+
+    fn functions(&mut self, (all, ran): (usize, usize)) {
+        self.add(ran, "functions that cost least are not listed");
+        self.add(all - ran, "functions that never ran are not listed");
+    }
+
+    /// Source files that were not found.
+    fn missing(&mut self, files: &[String]) {
+        let Some(first) = files.first() else { return };
+        let others = match files.len() {
+            1 => String::new(),
+            many => format!(", nor were {} others", grouped(many as u64 - 1)),
+        };
+        self.0.push(format!(
+            "The source file {first} was not found{others}; --source-dir says where source files are."
+        ));
+    }
+}
+
+/// A number in groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What is known of the end of a hart's trace.
+fn how_it_ended(end: &Snapshot) -> String {
+    let Some(passed) = end.runs.last() else {
+        return "nothing was executed".to_owned();
+    };
+    if let Some(last) = end.last.and_then(after) {
+        return format!("after the last instruction: {last}");
+    }
+    let run = &passed.run;
+    match run.next == run.start && run.insns <= 2 {
+        true => "the trace ends in a loop that does nothing".to_owned(),
+        false => "the trace ends here".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped() {
+        let cases = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1 000"),
+            (1_234_567, "1 234 567"),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(grouped(number), expected);
+        }
+    }
+}
