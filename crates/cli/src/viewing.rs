@@ -11,7 +11,7 @@ use crate::talk::Talk;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
 use hartrace_capture::source_text::SourceText;
-use hartrace_capture::trace::{Checkpoint, Growth, Marked, Replay, Watch};
+use hartrace_capture::trace::{Checkpoint, Decoded, Growth, Marked, Replay};
 use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Kept as KeptRuns, Run};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::Diagnostic;
@@ -121,21 +121,21 @@ fn make(
         false => Timed::Plain(collector),
     };
     let mut marking = Marking {
-        watch: Watch::new(timed, only),
+        timed,
         stops: Vec::new(),
     };
     let mut counting = replay.counting();
     let mut growth = Growth::default();
     let mut progress = Progress::new(session.talk, Some(replay.size()));
-    replay.decode::<_, Failure>(code.image, &mut marking, &mut counting, |marking, done| {
+    let mut after = |decoded: &Decoded, done: u64| {
         progress.reach(done);
-        growth.add(marking.watch.decoded.instructions, done);
-        Ok(())
-    })?;
+        growth.add(decoded.instructions, done);
+    };
+    let decoded = replay.decode(code.image, only, &mut marking, &mut counting, &mut after)?;
     drop(progress);
-    let Marking { watch, stops } = marking;
-    session.judge(&watch.decoded, args.traced.hart)?;
-    let collected = watch.inner.finish();
+    let Marking { timed, stops } = marking;
+    session.judge(&decoded, args.traced.hart)?;
+    let collected = timed.finish();
     facts.counted = Some((counting.finish(), growth));
     let stops = if replay.has_checkpoints() {
         stops
@@ -234,38 +234,38 @@ impl Consumer for Timed<'_, '_> {
 
 /// Notes where a part of a trace can be decoded from, and the stacks there.
 struct Marking<'a, 's> {
-    watch: Watch<Timed<'a, 's>>,
+    timed: Timed<'a, 's>,
     stops: Vec<((u64, u64), Stop)>,
 }
 
 impl Consumer for Marking<'_, '_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.watch.event(hart, event)
+        self.timed.event(hart, event)
     }
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        self.watch.runs(hart, runs)
+        self.timed.runs(hart, runs)
     }
 
     fn kept_runs(&mut self, hart: HartId, kept: KeptRuns, runs: &[Run]) -> ControlFlow<()> {
-        self.watch.kept_runs(hart, kept, runs)
+        self.timed.kept_runs(hart, kept, runs)
     }
 
     fn keeps(&self) -> bool {
-        self.watch.keeps()
+        self.timed.keeps()
     }
 }
 
 impl Marked for Marking<'_, '_> {
     fn is_ready(&self) -> bool {
-        match &self.watch.inner {
+        match &self.timed {
             Timed::Plain(_) => true,
             Timed::Stamped(timed) => !timed.is_waiting(),
         }
     }
 
     fn mark(&mut self, checkpoint: Checkpoint) {
-        if let Some(stop) = self.watch.inner.stop() {
+        if let Some(stop) = self.timed.stop() {
             let place = (checkpoint.offset, checkpoint.position);
             self.stops.push((place, stop));
         }

@@ -4,11 +4,12 @@
 //! decoder that starts there comes to the same state, and [marks](Marked) them. Later
 //! [`Replay::from`] decodes from a mark. Nothing of the decoder's state needs to be kept.
 
-use super::{Counting, Decoder, MAX_WHOLE, Settings, SettingsError, Trace};
+use super::drive::Watch;
+use super::{Counting, Decoded, Decoder, MAX_WHOLE, Settings, SettingsError, Trace};
 use crate::digest::{Digest, Hasher};
 use crate::input::{Contents, InputError};
 use crate::shard::{Pause, first};
-use hartrace_flow::{Consumer, Decode as _, Image};
+use hartrace_flow::{Consumer, Decode as _, HartId, Image};
 
 /// Bytes that are decoded at a time.
 const STEP: usize = 1 << 12;
@@ -102,19 +103,22 @@ impl Replay {
         hasher.finish()
     }
 
-    /// Decodes all of it, with marks. `progress` gets the number of bytes that are done,
-    /// and the consumer.
+    /// Decodes all of it, with marks, and gives the events of the hart `only`, or of all,
+    /// to `out`. `progress` gets what was decoded so far, and the number of bytes that
+    /// are done.
     ///
     /// # Errors
     ///
-    /// Settings that contradict each other, and whatever `progress` returns.
-    pub fn decode<C: Marked, E: From<SettingsError>>(
+    /// Settings that contradict each other.
+    pub fn decode(
         &self,
         image: &Image,
-        out: &mut C,
+        only: Option<HartId>,
+        out: &mut dyn Marked,
         counting: &mut Counting,
-        mut progress: impl FnMut(&mut C, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
+        progress: &mut dyn FnMut(&Decoded, u64),
+    ) -> Result<Decoded, SettingsError> {
+        let mut out = Watch::new(out, only);
         let bytes: &[u8] = &self.bytes;
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut probe = decoder.another();
@@ -140,16 +144,16 @@ impl Replay {
             let goal = goal.min(bytes.len());
             for step in bytes.get(at..goal).unwrap_or_default().chunks(STEP) {
                 counting.feed(step);
-                feed(&mut decoder, step, out);
+                feed(&mut decoder, step, &mut out);
                 at += step.len();
-                progress(out, at as u64)?;
+                progress(&out.decoded, at as u64);
             }
             let Some((offset, _)) = found.filter(|_| decoder.seam() == probe.seam()) else {
                 continue;
             };
             for _ in 0..PATIENCE {
-                if out.is_ready() {
-                    out.mark(Checkpoint {
+                if out.inner.is_ready() {
+                    out.inner.mark(Checkpoint {
                         offset: offset as u64,
                         position: at as u64,
                     });
@@ -159,15 +163,17 @@ impl Replay {
                 let used = probe.feed(rest.get(..STEP).unwrap_or(rest), &mut Pause);
                 let message = rest.get(..used).unwrap_or_default();
                 counting.feed(message);
-                feed(&mut decoder, message, out);
+                feed(&mut decoder, message, &mut out);
                 at += used;
             }
         }
-        decoder.finish(out);
-        progress(out, at as u64)
+        decoder.finish(&mut out);
+        progress(&out.decoded, at as u64);
+        Ok(out.decoded)
     }
 
-    /// Decodes from a checkpoint, or from the start, until `out` asks for a pause.
+    /// Decodes from a checkpoint, or from the start, until `out` asks for a pause. It
+    /// gets the events of the hart `only`, or of all.
     ///
     /// # Errors
     ///
@@ -176,6 +182,7 @@ impl Replay {
         &self,
         image: &Image,
         checkpoint: Option<Checkpoint>,
+        only: Option<HartId>,
         out: &mut dyn Consumer,
     ) -> Result<(), SettingsError> {
         let bytes: &[u8] = &self.bytes;
@@ -193,7 +200,7 @@ impl Replay {
             );
             at = position as usize;
         }
-        let mut out = out;
+        let mut out = Watch::new(out, only);
         for step in bytes.get(at..).unwrap_or_default().chunks(STEP) {
             if decoder.feed(step, &mut out) < step.len() {
                 return Ok(());

@@ -108,10 +108,15 @@ fn first_difference(args: &Report, other: &Path, talk: &Talk) -> Option<String> 
     };
     let (found, read) = side_by_side([one, two], args.traced.hart, |[a, b]| {
         let mut first = None;
-        compare_runs(a.into_iter(), b.into_iter(), &options, |found| {
-            first = Some(found.clone());
-            false
-        });
+        compare_runs(
+            &mut a.into_iter(),
+            &mut b.into_iter(),
+            &options,
+            &mut |found| {
+                first = Some(found.clone());
+                false
+            },
+        );
         first
     });
     read.ok()?;

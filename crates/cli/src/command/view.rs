@@ -6,7 +6,7 @@ use crate::reporting::FileFacts;
 use crate::source::{Opened, places};
 use crate::talk::{Talk, end_on_signal, interrupted};
 use crate::viewing::{Code, index, index_of_log};
-use hartrace_capture::trace::{Checkpoint, Replay, Watch};
+use hartrace_capture::trace::{Checkpoint, Replay};
 use hartrace_flow::{Consumer, HartId, Image};
 use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic};
 use hartrace_report::http::{Answer, Request, Server};
@@ -55,9 +55,8 @@ pub(super) fn run(args: &View, talk: &Talk) -> Result<(), Failure> {
 fn replayed(replay: Replay, image: &Image, only: Option<u32>) -> Replayed<'_> {
     Box::new(move |place, out: &mut dyn Consumer| {
         let checkpoint = place.map(|(offset, position)| Checkpoint { offset, position });
-        let mut chosen = Watch::new(out, only.map(HartId));
         // The settings were right when the index was made.
-        let _ = replay.from(image, checkpoint, &mut chosen);
+        let _ = replay.from(image, checkpoint, only.map(HartId), out);
     })
 }
 

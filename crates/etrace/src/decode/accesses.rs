@@ -1,7 +1,7 @@
 //! Packets of data trace.
 
 use hartrace_flow::decode::Phase;
-use hartrace_flow::{Consumer, Event, Mark};
+use hartrace_flow::{Consumer, DataGap, Event, Mark};
 
 use super::source::Source;
 use super::{Bytes, Ctx};
@@ -44,7 +44,15 @@ impl Source {
     pub(super) fn lose_data<C: Consumer>(&mut self, fault: Fault, cx: &mut Ctx<'_, '_, C>) {
         if !self.data.lost {
             self.data.lose();
-            self.track.warn(fault.reason(0), cx.place.at, false, cx.out);
+            let (at, reason) = (cx.place.at, fault.reason(0));
+            match cx.settings.data.is_some() {
+                true => {
+                    let gap = Event::DataGap(DataGap { at, reason });
+                    self.track.event(&gap, cx.out);
+                }
+                // Nothing is missing of what is decoded.
+                false => self.track.warn(reason, at, false, cx.out),
+            }
         }
     }
 
