@@ -24,6 +24,7 @@ mod explain;
 mod files;
 mod help;
 mod info;
+mod interrupts;
 mod log;
 mod page;
 mod readme;
