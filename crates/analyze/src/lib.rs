@@ -92,9 +92,10 @@ pub use stacks::{
 };
 pub use symbols::Symbols;
 pub use timeline::{
-    CauseSpans, GapSpan, GapTable, InterruptTable, Interrupts, Merging, Position, Preempted, Slice,
-    SliceKind, SliceSummary, Timeline, TimelineSink, Track, TrackId, TrackSlices, TrapSpan,
-    TrapTable, WorstTrap,
+    Arrow, Beginning, Category, CauseSpans, Chrome, Counter, Export, ExportOptions, Exported,
+    GapSpan, GapTable, Held, InterruptTable, Interrupts, Merging, Perfetto, Position, Preempted,
+    Slice, SliceKind, SliceSummary, SliceWriter, Timeline, TimelineSink, Track, TrackId,
+    TrackSlices, TrapSpan, TrapTable, WorstTrap,
 };
 pub use trace::{
     Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,

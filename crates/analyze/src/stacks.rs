@@ -309,7 +309,10 @@ impl<S: StackSink> Stacks<S> {
         let hart = self.harts.of(id);
         let is_new = hart.thread.segments.is_empty();
         let function = match code {
-            UNNAMED => functions.unnamed(pc),
+            UNNAMED => {
+                self.sink.unnamed(pc);
+                functions.unnamed(pc)
+            }
             id => FunctionId(id),
         };
         let arrival = std::mem::replace(&mut hart.arrival, Arrival::Jump);

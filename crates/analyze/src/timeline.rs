@@ -8,17 +8,23 @@
 //! * [`SliceSummary`] keeps slices in bounded memory: what is too short to be seen is
 //!   merged with its neighbours.
 //! * [`TrapTable`] keeps traps and measures them by cause; [`GapTable`] keeps gaps.
+//! * [`Export`] gives slices to the writer of a file for a viewer: [`Perfetto`], [`Chrome`].
 //! * [`InterruptTable`] measures interrupts by cause, with what they interrupted.
 //!
 //! [`StackSink`]: crate::StackSink
 
 mod engine;
+mod export;
 mod gaps;
 mod interrupts;
 mod summary;
 mod traps;
 
 pub use engine::Timeline;
+pub use export::{
+    Arrow, Beginning, Category, Chrome, Counter, Export, ExportOptions, Exported, Held, Perfetto,
+    SliceWriter,
+};
 pub use gaps::GapTable;
 pub use interrupts::{InterruptTable, Interrupts, Preempted, WorstTrap};
 pub use summary::{Merging, SliceSummary, TrackSlices};
@@ -208,6 +214,12 @@ pub struct GapSpan {
 /// Takes a timeline. Slices of a track begin and end in the order of the trace; what
 /// ends is always the one that began last and has not ended.
 pub trait TimelineSink {
+    /// Code at this address that no symbol covers gets an id, if it has none: the next
+    /// one.
+    fn unnamed(&mut self, address: u64) {
+        let _ = address;
+    }
+
     /// A track that what follows may be on.
     fn track(&mut self, id: TrackId, track: &Track) {
         let _ = (id, track);

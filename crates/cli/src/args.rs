@@ -11,7 +11,7 @@ mod views;
 
 pub(crate) use compare::{Compare, CompareFormat};
 pub(crate) use ctr::{Ctr, CtrFormat};
-pub(crate) use report::{Report, View};
+pub(crate) use report::{Report, Timeline, TimelineFormat, View};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
 pub(crate) use trace::{
@@ -51,6 +51,7 @@ Examples:
   hartrace calls t -e prog.elf           see who calls what
   hartrace coverage t -e prog.elf        see which code ran
   hartrace interrupts t -e prog.elf      see how long interrupts took
+  hartrace timeline t -o t.pftrace       see what happened when, in Perfetto
   hartrace report t -o t.html            look at all of it in a browser
   hartrace view t -e prog.elf            the same for a trace of any size
   hartrace diff t u -e prog.elf          see where two runs differ
@@ -128,7 +129,7 @@ Examples:
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), tandem traces (2018-11-20), control transfer records (1.0, 0.1.4), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  N-Trace, E-Trace, tandem traces and control transfer records of these versions, perf brstack, llvm-profgen and AutoFDO text, disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nwrites:  N-Trace, E-Trace, tandem traces and control transfer records of these versions, perf brstack, llvm-profgen and AutoFDO text, timelines (Perfetto, Chrome), disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
     "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),
@@ -231,6 +232,9 @@ pub(crate) enum Command {
     /// Look at a trace of any size in a browser
     #[command(after_help = report::VIEW_EXAMPLES)]
     View(View),
+    /// Write calls, traps and threads over time for Perfetto and other viewers
+    #[command(after_help = report::TIMELINE_EXAMPLES)]
+    Timeline(Timeline),
     /// Check a tandem trace against the built-in hart
     #[command(after_help = verify::EXAMPLES)]
     Verify(Verify),

@@ -21,6 +21,7 @@ mod report;
 mod run;
 mod state;
 mod stats;
+mod timeline;
 mod verify;
 mod view;
 
@@ -59,6 +60,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Flamegraph(args) => flamegraph::run(args, talk),
         Command::Report(args) => report::run(args, talk),
         Command::View(args) => view::run(args, talk),
+        Command::Timeline(args) => timeline::run(args, talk),
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),

@@ -178,7 +178,7 @@ impl FileFacts {
 }
 
 /// Bytes by time where there are timestamps, and by instructions otherwise.
-fn bandwidth(census: &Census, growth: &Growth) -> Bandwidth {
+pub(crate) fn bandwidth(census: &Census, growth: &Growth) -> Bandwidth {
     let (unit, first, length, bytes) = match &census.bandwidth {
         Some(timed) => (
             "units of time",

@@ -168,6 +168,11 @@ pub trait StackSink {
     /// Whether [`Moment::time`] is wanted.
     const TIMES: bool = false;
 
+    /// Code at this address that no symbol covers gets an id, if it has none.
+    fn unnamed(&mut self, address: u64) {
+        let _ = address;
+    }
+
     /// A function was entered.
     fn entered(&mut self, hart: HartId, call: &Entered) {
         let _ = (hart, call);

@@ -363,6 +363,10 @@ impl<'s> Timeline<'s> {
 impl StackSink for Timeline<'_> {
     const TIMES: bool = true;
 
+    fn unnamed(&mut self, address: u64) {
+        self.sink.unnamed(address);
+    }
+
     #[inline]
     fn entered(&mut self, hart: HartId, call: &Entered) {
         let line = self.harts.of(hart);

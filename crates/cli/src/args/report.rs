@@ -1,8 +1,8 @@
-//! The arguments of `report` and `view`.
+//! The arguments of `report`, `view` and `timeline`.
 
 use super::views::{Sources, Traced};
 use super::{Output, Part};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::quantity::parse_count;
 use std::path::PathBuf;
 
@@ -30,6 +30,72 @@ Examples:
   hartrace view run.ntrace -e prog.elf
   hartrace view run.ntrace --open
   hartrace view run.ntrace --port 8080 --index run.index";
+
+pub(super) const TIMELINE_EXAMPLES: &str = "\
+A file for ui.perfetto.dev, or for other viewers with -f chrome. Each thread of each hart has a \
+track with its calls and traps. Positions are times where the trace has timestamps, and otherwise \
+numbers of instructions; the viewer shows each unit as a nanosecond, or with -f chrome as a \
+microsecond. Of a long trace, short slices are left out, so that a viewer can open the file. See \
+docs/views.md.
+
+Examples:
+  hartrace timeline run.ntrace -e prog.elf -o run.pftrace
+  hartrace timeline run.ntrace --from main --until trap#3 -o part.pftrace
+  hartrace timeline run.etrace --min-duration 1000 --max-depth 20 -o run.pftrace
+  hartrace timeline run.ntrace -f chrome -o run.json";
+
+/// `hartrace timeline`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Timeline {
+    /// The trace or log; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "perfetto")]
+    pub(crate) format: TimelineFormat,
+    /// Start at this point of the trace
+    #[arg(long, value_name = "POINT")]
+    pub(crate) from: Option<String>,
+    /// Stop before this point, the first one after the start; the rest is not decoded
+    #[arg(long, value_name = "POINT")]
+    pub(crate) until: Option<String>,
+    /// Leave out calls and traps that are shorter: units of time if the trace has timestamps,
+    /// instructions otherwise [default: 0, more if the file would have over 200 MB]
+    #[arg(long, value_name = "N", value_parser = duration)]
+    pub(crate) min_duration: Option<u64>,
+    /// Leave out calls and traps inside so many others
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<usize>,
+    #[command(flatten)]
+    pub(crate) traced: Traced,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+impl Timeline {
+    /// The part of the trace, as `decode` has it.
+    pub(crate) fn part(&self) -> Part {
+        Part {
+            from: self.from.clone(),
+            until: self.until.clone(),
+            ..Part::default()
+        }
+    }
+}
+
+/// A number of units or instructions.
+fn duration(text: &str) -> Result<u64, String> {
+    parse_count(text).ok_or_else(|| "write a number such as 500 or 10k".to_owned())
+}
+
+/// The output formats of `timeline`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimelineFormat {
+    /// Perfetto's own: track events
+    Perfetto,
+    /// Chrome's trace event format, JSON
+    Chrome,
+}
 
 /// `hartrace view`.
 #[derive(Debug, ClapArgs)]

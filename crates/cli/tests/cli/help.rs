@@ -60,6 +60,7 @@ fn help_is_wrapped_cleanly() {
         &["flamegraph"],
         &["report"],
         &["view"],
+        &["timeline"],
         &["branches"],
         &["interrupts"],
         &["diff"],
@@ -113,6 +114,7 @@ fn help_texts() {
     help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
     help(&["report", "--help"]).stdout_eq(file!["snapshots/report.txt"]);
     help(&["view", "--help"]).stdout_eq(file!["snapshots/view.txt"]);
+    help(&["timeline", "--help"]).stdout_eq(file!["snapshots/timeline.txt"]);
     help(&["verify", "--help"]).stdout_eq(file!["snapshots/verify.txt"]);
     help(&["state", "--help"]).stdout_eq(file!["snapshots/state.txt"]);
     help(&["ctr", "--help"]).stdout_eq(file!["snapshots/ctr.txt"]);
@@ -180,6 +182,7 @@ fn one_manual_page_per_command() {
         "hartrace-run.1",
         "hartrace-state.1",
         "hartrace-stats.1",
+        "hartrace-timeline.1",
         "hartrace-verify.1",
         "hartrace-view.1",
         "hartrace.1",

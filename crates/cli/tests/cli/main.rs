@@ -33,6 +33,7 @@ mod run;
 mod signals;
 mod state;
 mod tandem;
+mod timeline;
 mod tiny;
 mod trace;
 mod verify;

@@ -1,0 +1,55 @@
+//! Instructions over time, in bounded memory.
+
+use crate::timeline::Position;
+
+/// Intervals at most.
+const INTERVALS: usize = 4096;
+
+/// Instructions in intervals of equal length, which is doubled when there are too many.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rate {
+    last: Option<Position>,
+    first: u64,
+    /// The logarithm of the length of an interval.
+    scale: u32,
+    insns: Vec<u64>,
+}
+
+impl Rate {
+    /// The hart is here; positions come in order.
+    pub(super) fn add(&mut self, at: Position) {
+        if at.time == 0 {
+            return;
+        }
+        let Some(last) = self.last else {
+            (self.last, self.first) = (Some(at), at.time);
+            return;
+        };
+        // Slices of a thread that was waiting may have begun earlier.
+        if at.insn <= last.insn || at.time < last.time {
+            return;
+        }
+        self.last = Some(at);
+        let since = |scale| ((last.time - self.first) >> scale) as usize;
+        while (at.time - self.first) >> self.scale >= INTERVALS as u64 {
+            self.scale += 1;
+            let halves = self.insns.chunks(2).map(|pair| pair.iter().sum());
+            self.insns = halves.collect();
+        }
+        let index = since(self.scale);
+        if index >= self.insns.len() {
+            self.insns.resize(index + 1, 0);
+        }
+        if let Some(count) = self.insns.get_mut(index) {
+            *count += at.insn - last.insn;
+        }
+    }
+
+    /// Where each interval begins, and instructions in 1000 units of time.
+    pub(super) fn values(&self) -> Vec<(u64, f64)> {
+        let length = (1u64 << self.scale) as f64;
+        let starts = (0u64..).map(|n| self.first + (n << self.scale));
+        let rate = |insns: &u64| *insns as f64 * 1000.0 / length;
+        starts.zip(self.insns.iter().map(rate)).collect()
+    }
+}
