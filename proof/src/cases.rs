@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use hartrace_capture::config::Config;
-use hartrace_capture::shard::{Part, Sharding};
+use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace::{Decoder, Format, Settings};
-use hartrace_flow::{Cause, Consumer, Decode as _, Event, Exit, HartId, Image, SpaceId};
+use hartrace_flow::{Cause, Consumer, Decode as _, Event, Exit, Gather, HartId, Image, SpaceId};
 use hartrace_isa::Isa;
 use hartrace_testkit::{Case, assert_any_cut, difference};
 
@@ -29,7 +29,7 @@ impl Consumer for Flow {
     }
 }
 
-impl Part for Flow {}
+impl Gather for Flow {}
 
 fn line(event: &Event) -> String {
     let address = |a: Option<u64>| a.map_or("?".to_owned(), |a| format!("{a:#x}"));
@@ -69,6 +69,10 @@ fn line(event: &Event) -> String {
         Event::Gap(gap) => format!(
             "gap {} ({:#x}) at byte {}, {} bytes, {} unconfirmed: {}",
             gap.reason.code, gap.reason.value, gap.at, gap.bytes, gap.unconfirmed, gap.reason.text,
+        ),
+        Event::DataGap(gap) => format!(
+            "data gap {} ({:#x}) at byte {}: {}",
+            gap.reason.code, gap.reason.value, gap.at, gap.reason.text,
         ),
         Event::Warning(warning) => format!(
             "warning {} ({:#x}) at byte {}: {}",

@@ -10,8 +10,8 @@ pub mod second;
 mod setting;
 
 use hartrace_etrace::{
-    Config, Decoder, Encapsulated, Encoder, Framer, Kind, Packet, Piece, QualStatus, Resync,
-    ResyncRule, ResyncUnit, Version,
+    Config, Decoder, Encapsulated, Encapsulation, Encoder, Form, Framer, Kind, Packet, Piece,
+    QualStatus, Resync, ResyncRule, ResyncUnit, Version,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image, Mark};
@@ -172,6 +172,14 @@ impl Format for ETrace {
         )
     }
 
+    fn late(config: &Config) -> usize {
+        let form = &config.encapsulation;
+        let marked = form.sync_bytes > 0 || matches!(form.form, Form::Reference | Form::Slots);
+        // Where lengths are all that shows boundaries, the packets of a loop may be divided
+        // in two ways for as long as the loop goes on.
+        usize::from(!marked)
+    }
+
     fn first_len(config: &Config, bytes: &[u8]) -> usize {
         let mut rest = bytes;
         let mut framer = Framer::of(config.encapsulation);
@@ -290,6 +298,9 @@ impl Subjects for ETrace {
             ("modes", with_modes(review.clone())),
         ];
         subjects.extend(each_mode(&review));
+        subjects.extend(encapsulated(
+            &subjects.first().map_or(review, |s| s.1.clone()),
+        ));
         subjects
     }
 
@@ -318,6 +329,39 @@ impl Subjects for ETrace {
         subjects.push(("2.0, returns", irdepth, false));
         subjects
     }
+}
+
+/// Each encapsulation, of the same packets.
+fn encapsulated(config: &Config) -> Vec<(&'static str, Config)> {
+    let riscv = Encapsulation {
+        src_bits: 8,
+        time_bytes: 2,
+        sync_bytes: 256,
+        ..Encapsulation::new(Form::Riscv)
+    };
+    let smi = Encapsulation {
+        src_bits: 8,
+        ..Encapsulation::new(Form::Smi)
+    };
+    let esp32 = Encapsulation {
+        sync_bytes: 256,
+        ..Encapsulation::new(Form::Esp32)
+    };
+    let forms = [
+        ("riscv", riscv),
+        ("smi", smi),
+        ("atb", Encapsulation::new(Form::Atb)),
+        ("esp32", esp32),
+        ("slots", Encapsulation::new(Form::Slots)),
+    ];
+    let with = |(name, encapsulation)| {
+        let config = Config {
+            encapsulation,
+            ..config.clone()
+        };
+        (name, config)
+    };
+    forms.map(with).to_vec()
 }
 
 /// The modes that make traces small, each alone.
@@ -368,5 +412,31 @@ mod tests {
     #[test]
     fn a_trap_with_an_address_ends_a_loss() {
         Case::new(77_000_365).identity(2000).unwrap();
+    }
+
+    /// The PULP tracer reports `tval` of interrupts.
+    #[test]
+    fn interrupts_may_have_a_tval() {
+        Case::new(2_203_000_057).identity(1000).unwrap();
+    }
+
+    /// A change of context in a loop whose rounds are not counted, and one at its jump.
+    #[test]
+    fn a_new_start_is_at_a_jump() {
+        Case::new(2_234_000_011).identity(1500).unwrap();
+    }
+
+    /// The bits that fill the last byte are not taken for bits of the address.
+    #[test]
+    fn a_shortened_address_ends_before_the_padding() {
+        Case::new(2_227_000_114).identity(500).unwrap();
+        Case::new(2_225_000_125).identity(5000).unwrap();
+    }
+
+    /// One hart reports a loss and starts again later; another, in the same stream,
+    /// starts in between.
+    #[test]
+    fn the_losses_of_several_harts_are_their_own() {
+        Case::new(616_000_024).identity(1000).unwrap();
     }
 }

@@ -119,6 +119,11 @@ pub const PROPERTIES: &[Property] = &[
         seeds: text::config_seeds,
     },
     Property {
+        name: "config_discovery",
+        holds: text::discovery,
+        seeds: text::discovery_seeds,
+    },
+    Property {
         name: "ntrace_flow",
         holds: trace::flow::<NTrace>,
         seeds: || trace::flow_seeds(&ntrace::TRACE),

@@ -5,10 +5,11 @@ use crate::places::Places;
 use crate::runs::{RunCount, Runs, add_counts};
 use crate::slices::Slices;
 use crate::spaces::Spaces;
-use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Kept, Run, SpaceId};
+use hartrace_flow::{Consumer, Event, Exit, Gather, HartId, Image, Kept, Run, SpaceId};
 use hartrace_isa::Flow;
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, ControlFlow};
+use std::sync::{Mutex, PoisonError};
 
 /// Counts the runs of a trace: a [`Consumer`] that needs no order, so parts of a
 /// trace can be counted apart and added.
@@ -83,6 +84,49 @@ impl Consumer for RunCounter<'_> {
 
     fn keeps(&self) -> bool {
         true
+    }
+}
+
+/// Counts the runs of a piece of a trace, and adds them to those of the other pieces.
+#[derive(Debug)]
+pub struct PartCounter<'a> {
+    counter: RunCounter<'a>,
+    all: &'a Mutex<Vec<RunCount>>,
+}
+
+impl<'a> PartCounter<'a> {
+    /// Nothing counted yet. `all` is the sum of all pieces.
+    #[must_use]
+    pub fn new(image: &'a Image, all: &'a Mutex<Vec<RunCount>>) -> PartCounter<'a> {
+        let counter = RunCounter::new(image);
+        PartCounter { counter, all }
+    }
+}
+
+impl Consumer for PartCounter<'_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.counter.event(hart, event)
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        self.counter.runs(hart, runs)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        self.counter.kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        true
+    }
+}
+
+impl Gather for PartCounter<'_> {
+    fn give(&mut self) -> ControlFlow<()> {
+        // Sums do not depend on how the trace is divided.
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        add_runs(&mut all, &self.counter.take());
+        ControlFlow::Continue(())
     }
 }
 

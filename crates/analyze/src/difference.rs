@@ -75,16 +75,16 @@ pub struct Compared {
 }
 
 /// One run: what was read of it and not compared yet.
-struct Side<P> {
-    source: P,
+struct Side<'p> {
+    source: &'p mut dyn Pcs,
     ahead: VecDeque<u64>,
     done: u64,
     /// There is no more to read.
     ended: bool,
 }
 
-impl<P: Pcs> Side<P> {
-    fn new(source: P) -> Side<P> {
+impl<'p> Side<'p> {
+    fn new(source: &'p mut dyn Pcs) -> Side<'p> {
         Side {
             source,
             ahead: VecDeque::new(),
@@ -119,11 +119,11 @@ impl<P: Pcs> Side<P> {
 
 /// Compares two runs, and gives every place where they differ to `found` until it
 /// returns false. Memory is bounded by the window.
-pub fn compare_runs<A: Pcs, B: Pcs>(
-    a: A,
-    b: B,
+pub fn compare_runs(
+    a: &mut dyn Pcs,
+    b: &mut dyn Pcs,
     options: &DiffOptions,
-    mut found: impl FnMut(&Divergence) -> bool,
+    found: &mut dyn FnMut(&Divergence) -> bool,
 ) -> Compared {
     let (mut a, mut b) = (Side::new(a), Side::new(b));
     let mut common: VecDeque<u64> = VecDeque::new();
@@ -162,9 +162,9 @@ pub fn compare_runs<A: Pcs, B: Pcs>(
 /// Instructions after a difference that are searched first: most runs meet soon.
 const NEAR: usize = 256;
 
-fn diverge<A: Pcs, B: Pcs>(
-    a: &mut Side<A>,
-    b: &mut Side<B>,
+fn diverge(
+    a: &mut Side<'_>,
+    b: &mut Side<'_>,
     common: &VecDeque<u64>,
     options: &DiffOptions,
 ) -> Divergence {
@@ -251,10 +251,15 @@ mod tests {
         let cut =
             |list: &[u64]| -> Vec<Vec<u64>> { list.chunks(pieces).map(<[u64]>::to_vec).collect() };
         let mut all = Vec::new();
-        let compared = compare_runs(cut(a).into_iter(), cut(b).into_iter(), &options, |d| {
-            all.push(d.clone());
-            true
-        });
+        let compared = compare_runs(
+            &mut cut(a).into_iter(),
+            &mut cut(b).into_iter(),
+            &options,
+            &mut |d| {
+                all.push(d.clone());
+                true
+            },
+        );
         (compared, all)
     }
 

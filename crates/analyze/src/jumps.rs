@@ -210,6 +210,13 @@ impl Consumer for JumpCounter<'_> {
         self.stacks.event(id, event);
         ControlFlow::Continue(())
     }
+
+    fn runs(&mut self, id: HartId, runs: &[Run]) -> ControlFlow<()> {
+        for run in runs {
+            self.run(id, run);
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// An instruction that jumps to where a register says.

@@ -66,7 +66,8 @@ mod transfers;
 pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
 pub use causes::cause_name;
 pub use coverage::{
-    BranchCount, Coverage, FunctionCoverage, LineCoverage, RunCounter, Share, Shares, add_runs,
+    BranchCount, Coverage, FunctionCoverage, LineCoverage, PartCounter, RunCounter, Share, Shares,
+    add_runs,
 };
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use doubt::Doubts;
@@ -80,7 +81,8 @@ pub use names::Names;
 pub use packed::{Packer, Unpacker};
 pub use places::{LineRanges, Place, Places};
 pub use profile::{
-    CallEdge, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile, Profiler,
+    CallEdge, CallSink, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile,
+    Profiler, Profiling,
 };
 pub use runs::RunCount;
 pub use segments::Segments;

@@ -12,6 +12,7 @@ pub use functions::{CallEdge, FunctionCost};
 pub use lines::LineCost;
 pub use loops::HotLoop;
 
+use crate::calls::{CallSites, Latencies};
 use crate::doubt::Doubts;
 use crate::follow::Follower;
 use crate::functions::{FunctionId, Functions};
@@ -211,6 +212,46 @@ impl Profiler<'_, Timeline<'_>> {
         Some(restored)
     }
 }
+
+/// A [`Profiler`] whose type is not known.
+pub trait Profiling<S>: Consumer {
+    /// No more events.
+    fn finish(self: Box<Self>) -> (Profile, S);
+}
+
+impl<S: StackSink> Profiling<S> for Profiler<'_, S> {
+    fn finish(self: Box<Self>) -> (Profile, S) {
+        Profiler::finish(*self)
+    }
+}
+
+/// What takes calls one by one while a profile is made. The profiler for each is
+/// compiled here, whoever uses it.
+pub trait CallSink: StackSink + Default {
+    /// A profiler with a sink of its own.
+    fn profiler<'a>(
+        image: &'a Image,
+        functions: Functions,
+        grouping: Grouping,
+    ) -> Box<dyn Profiling<Self> + 'a>;
+}
+
+macro_rules! call_sinks {
+    ($($sink:ty),+) => {$(
+        impl CallSink for $sink {
+            fn profiler<'a>(
+                image: &'a Image,
+                functions: Functions,
+                grouping: Grouping,
+            ) -> Box<dyn Profiling<$sink> + 'a> {
+                let sink = <$sink>::default();
+                Box::new(Profiler::new(image, functions, grouping, sink))
+            }
+        }
+    )+};
+}
+
+call_sinks!((), CallSites, Latencies);
 
 /// What was executed, how often, on which call paths, and in how much time.
 #[derive(Clone, Debug)]

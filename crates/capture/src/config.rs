@@ -76,6 +76,7 @@ mod ntrace;
 mod program;
 mod read;
 mod tandem;
+mod transport;
 mod value;
 mod write;
 
@@ -92,6 +93,7 @@ pub use ntrace::{Ntrace, Registers};
 pub use program::{Program, Trace};
 pub use read::{ConfigError, Problem};
 pub use tandem::{Tandem, TandemStyle, TandemVersion};
+pub use transport::TransportSection;
 pub use value::{Origin, Setting};
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ mod summary;
 pub use assume::Assume;
 pub use chosen::Chosen;
 pub use clocked::Clocked;
-pub use copy::Copied;
+pub use copy::{Copied, LogSource, Overseer};
 pub use plain::Plain;
 pub use reading::{LogGuess, Reading, recognise_boot};
 pub use rows::RowWriter;

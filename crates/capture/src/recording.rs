@@ -11,8 +11,8 @@ use crate::output::{Output, OutputError};
 use crate::program::{ElfFile, Program, ProgramError, Remark, find_symbol};
 use crate::sidecar;
 use crate::trace::{
-    self, Format, Known, Misfit, Refusal, Settings, SettingsError, Trace, TraceError, TraceWriter,
-    Transport, WriteError, WriteOptions, Written,
+    self, Decoded, Format, Known, Misfit, Refusal, Settings, SettingsError, Trace, TraceError,
+    TraceWriter, Transport, WriteError, WriteOptions, Written,
 };
 use hartrace_flow::{Consumer, Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
@@ -203,11 +203,10 @@ impl Recording {
     /// # Errors
     ///
     /// A failing read.
-    pub fn decode(self, out: &mut impl Consumer) -> Result<(), RecordingError> {
+    pub fn decode(self, out: &mut dyn Consumer) -> Result<Decoded, RecordingError> {
         let failed = |error: TraceError| RecordingError::Trace(self.path.clone(), error);
-        self.trace
-            .decode(&self.image, out, |_, _| Ok(()))
-            .map_err(failed)
+        let decoded = self.trace.decode(&self.image, None, out, |_, _| Ok(()));
+        decoded.map_err(failed)
     }
 }
 

@@ -14,16 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hartrace_flow::{Consumer, Decode, Event, HartId, Kept, Run};
-
-/// What takes the events of one piece.
-pub trait Part: Consumer + Send {
-    /// Whether it has gathered so much that it should be given out as soon as
-    /// it is its turn.
-    fn is_full(&self) -> bool {
-        false
-    }
-}
+use hartrace_flow::{Consumer, Decode, Event, Gather, HartId, Kept, Run};
 
 /// Pieces are at least this long. Finding a seam takes some kilobytes of
 /// messages that are read and not followed, a small part of the work.
@@ -75,7 +66,7 @@ impl Sharding {
     ) -> io::Result<()>
     where
         D: Decode,
-        P: Part,
+        P: Gather,
     {
         let Sharding { threads, piece } = self;
         let pieces = if threads > 1 {
@@ -176,7 +167,7 @@ const EARLY: usize = 2;
 impl<D, P, F, G> Work<'_, D, P, F, G>
 where
     D: Decode,
-    P: Part,
+    P: Gather,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
@@ -409,14 +400,14 @@ pub(crate) fn first<D: Decode>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
 struct EndOnPanic<'o, 'w, D, P, F, G>(&'o Work<'w, D, P, F, G>)
 where
     D: Decode,
-    P: Part,
+    P: Gather,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send;
 
 impl<D, P, F, G> Drop for EndOnPanic<'_, '_, D, P, F, G>
 where
     D: Decode,
-    P: Part,
+    P: Gather,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
@@ -466,7 +457,7 @@ struct Ordered<'o, 'w, D: Decode, P, F, G> {
 impl<D, P, F, G> Ordered<'_, '_, D, P, F, G>
 where
     D: Decode,
-    P: Part,
+    P: Gather,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
@@ -496,7 +487,7 @@ where
 impl<D, P, F, G> Consumer for Ordered<'_, '_, D, P, F, G>
 where
     D: Decode,
-    P: Part,
+    P: Gather,
     F: Fn() -> P + Sync,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {

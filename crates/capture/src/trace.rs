@@ -19,6 +19,7 @@ mod meter;
 mod open;
 mod passed;
 mod pieces;
+mod reencapsulate;
 mod repack;
 mod replay;
 mod streams;
@@ -33,7 +34,7 @@ pub use census::{
 };
 use code::Code;
 pub use decoder::{Decoder, Seam};
-pub use drive::{Decoded, Tallied, Warned, Watch};
+pub use drive::{DataGaps, DecodeError, Decoded, Tallied, Warned};
 pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
@@ -44,16 +45,17 @@ pub use join::split;
 pub use meter::{Meter, WINDOW};
 pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError};
 use pieces::{Pieces, pieces};
+pub use reencapsulate::{ReencapsulateError, Reencapsulated, reencapsulate, reencapsulated};
 pub use repack::{Copied, Repack, harts_in};
-pub use replay::{Checkpoint, Marked, Replay};
+pub use replay::Replay;
 use streams::ContainerWriter;
 pub(crate) use streams::StreamPiece;
 pub use streams::{Streams, TandemDecoder};
 pub(crate) use table::from_table;
 pub use table::{BadRow, TableDamage};
 pub use transport::{
-    CoreSight, Deformatter, Formatter, Order, Pib, PibWidth, RamSink, Transport, TransportError,
-    read_pins, write_pins,
+    CoreSight, Deformatter, Formatter, Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer,
+    RamError, RamSink, Transport, TransportError, Unwrapped, read_pins, write_pins,
 };
 pub use write::Written;
 pub use writer::{Put, TraceWriter, WriteError, WriteOptions};

@@ -149,7 +149,7 @@ impl<M: Model> Check<M> {
     pub fn feed(
         &mut self,
         bytes: &[u8],
-        report: &mut impl Reporter,
+        report: &mut dyn Reporter,
     ) -> Result<ControlFlow<()>, WrongHart> {
         let Check {
             verifier,
@@ -164,7 +164,7 @@ impl<M: Model> Check<M> {
     /// # Errors
     ///
     /// Several harts where none is chosen.
-    pub fn finish(&mut self, report: &mut impl Reporter) -> Result<ControlFlow<()>, WrongHart> {
+    pub fn finish(&mut self, report: &mut dyn Reporter) -> Result<ControlFlow<()>, WrongHart> {
         let Check {
             verifier,
             streams,
@@ -192,7 +192,7 @@ fn pass<M: Model>(
     piece: StreamPiece<'_>,
     verifier: &mut Verifier<M>,
     choice: &mut Choice,
-    report: &mut impl Reporter,
+    report: &mut dyn Reporter,
 ) -> Result<(), Halt> {
     let flow = match piece {
         StreamPiece::Bytes(hart, bytes) => match choice.takes(hart).map_err(Halt::Hart)? {

@@ -5,7 +5,7 @@ use hartrace_capture::config::{CtrError, LoadError, ParameterError};
 use hartrace_capture::input::InputError;
 use hartrace_capture::output::OutputError;
 use hartrace_capture::program::ProgramError;
-use hartrace_capture::trace::{SettingsError, WriteError};
+use hartrace_capture::trace::{DecodeError, SettingsError, WriteError};
 use hartrace_print::diagnostic::{Code, Diagnostic};
 
 /// Why a command did not succeed; `main` makes an exit code of it.
@@ -49,6 +49,7 @@ macro_rules! diagnosed {
 
 diagnosed!(
     CtrError,
+    DecodeError,
     InputError,
     LoadError,
     ParameterError,

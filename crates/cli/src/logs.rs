@@ -6,12 +6,11 @@ use crate::session::Session;
 use crate::settings::Program;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Chosen, Copied, Reading};
-use hartrace_flow::erase::{
-    self, Dyn, Erased, Events, Everything, Kind as Wanted, Steps, Transfers,
-};
+use hartrace_capture::log::{Copied, LogSource, Reading};
+use hartrace_flow::erase;
 use hartrace_flow::{HartId, Image, Mode, Observer};
 use hartrace_print::diagnostic::log;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Refuses a log without register and memory writes.
@@ -57,76 +56,35 @@ pub(crate) fn copy<O: Observer>(
     reading: Reading<'_>,
     input: Input,
     mut out: O,
-    harts: (Option<u32>, bool),
+    (only, single): (Option<u32>, bool),
     session: &Session<'_>,
     check: impl Fn() -> Result<(), Failure>,
 ) -> Result<Copied<O>, Failure> {
-    let log = Log {
-        reading,
-        input,
-        harts,
-        session,
-        check: &check,
-    };
-    Ok(erase::run(log, &mut out)?.seen_by(out))
-}
-
-/// A log as a source of steps, compiled once for each kind of observer.
-struct Log<'l, 's> {
-    reading: Reading<'l>,
-    input: Input,
-    harts: (Option<u32>, bool),
-    session: &'l Session<'s>,
-    check: &'l dyn Fn() -> Result<(), Failure>,
-}
-
-impl Log<'_, '_> {
-    fn copy<K: Wanted>(self, out: &mut Dyn<'_>) -> Result<Copied<()>, Failure> {
-        let (session, check, (only, single)) = (self.session, self.check, self.harts);
-        let chosen = Chosen::new(Erased::<K>::new(out), only.map(HartId), single);
-        let mut progress = session.progress(&self.input);
-        let copied = self
-            .reading
-            .reader
-            .copy(self.input, chosen, |chosen, done| {
-                progress.reach(done);
-                check()?;
-                which_hart(session.path, chosen.harts(), chosen.clash())
-            })?;
-        drop(progress);
-        check()?;
-        let chosen = &copied.chosen;
-        if !chosen.harts().is_empty() || copied.damage.lines == 0 {
-            let wrong = chosen.clash() || chosen.missing();
-            which_hart(session.path, chosen.harts(), wrong)?;
+    let mut progress = session.progress(&input);
+    let mut failed = None;
+    let mut after = |harts: &[HartId], clash: bool, done: u64| {
+        progress.reach(done);
+        let fine = check().and_then(|()| which_hart(session.path, harts, clash));
+        match fine {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
         }
-        Ok(copied.seen_by(()))
+    };
+    let harts = (only.map(HartId), single);
+    let log = LogSource::new(reading.reader, input, harts, &mut after);
+    let copied = erase::run(log, &mut out)?;
+    drop(progress);
+    failed.map_or(Ok(()), Err)?;
+    check()?;
+    let chosen = &copied.chosen;
+    if !chosen.harts().is_empty() || copied.damage.lines == 0 {
+        let wrong = chosen.clash() || chosen.missing();
+        which_hart(session.path, chosen.harts(), wrong)?;
     }
-}
-
-impl erase::Source for Log<'_, '_> {
-    type Output = Result<Copied<()>, Failure>;
-
-    fn events(self, out: &mut Dyn<'_>) -> Self::Output {
-        self.copy::<Events>(out)
-    }
-
-    fn transfers(self, out: &mut Dyn<'_>) -> Self::Output {
-        self.copy::<Transfers>(out)
-    }
-
-    fn steps(self, out: &mut Dyn<'_>) -> Self::Output {
-        self.copy::<Steps>(out)
-    }
-
-    /// A log has single steps: accesses are among their effects.
-    fn data(self, out: &mut Dyn<'_>) -> Self::Output {
-        self.everything(out)
-    }
-
-    fn everything(self, out: &mut Dyn<'_>) -> Self::Output {
-        self.copy::<Everything>(out)
-    }
+    Ok(copied.seen_by(out))
 }
 
 /// What was wrong with a log, and what took its steps. `instead` is what the output

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::settings::Program;
 use crate::source::{Opened, functions, places};
 use crate::talk::Talk;
-use hartrace_analyze::{CallSites, FunctionId, Grouping, Measure, Profile, Profiler, StackSink};
+use hartrace_analyze::{CallSink, CallSites, FunctionId, Grouping, Measure, Profile};
 use hartrace_capture::input;
 use hartrace_capture::program::Identity;
 use hartrace_flow::Image;
@@ -45,7 +45,7 @@ pub(crate) struct Compared<S> {
 }
 
 /// The profile of all files together, and that of the baseline.
-pub(crate) fn compare<S: StackSink + Default + Sum>(
+pub(crate) fn compare<S: CallSink + Sum>(
     (paths, baseline): (&[PathBuf], Option<&Path>),
     args: &Traced,
     (command, measured): (&str, &Measured),
@@ -69,7 +69,7 @@ pub(crate) fn compare<S: StackSink + Default + Sum>(
 }
 
 /// The profile of all files together, which must be of one program.
-fn profile_all<S: StackSink + Default + Sum>(
+fn profile_all<S: CallSink + Sum>(
     paths: &[PathBuf],
     args: &Traced,
     (command, by): (&str, &[GroupBy]),
@@ -94,7 +94,7 @@ fn profile_all<S: StackSink + Default + Sum>(
 }
 
 /// The profile of one file.
-pub(crate) fn profile<S: StackSink + Default>(
+pub(crate) fn profile<S: CallSink>(
     path: &Path,
     args: &Traced,
     (command, by): (&str, &[GroupBy]),
@@ -107,8 +107,8 @@ pub(crate) fn profile<S: StackSink + Default>(
         source,
     } = Opened::open(path, args, command, talk)?;
     let functions = functions(&program);
-    let profiler = Profiler::new(&image, functions, grouping(by), S::default());
-    let profiler = source.feed_timed((&program, &image, isa), profiler, args.hart)?;
+    let mut profiler = S::profiler(&image, functions, grouping(by));
+    source.feed_timed((&program, &image, isa), &mut profiler, args.hart)?;
     let (profile, calls) = profiler.finish();
     if profile.doubts.count > 0 {
         let places = places(&program);

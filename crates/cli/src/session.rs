@@ -148,6 +148,11 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
+    /// What lies beside the trace.
+    pub(crate) fn sidecar(&self) -> Option<&Config> {
+        self.sidecar.as_ref()
+    }
+
     /// Everything that is read, but for configurations.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &Path> + Clone {
         let files = inputs(&self.config).chain([self.path]);
@@ -322,21 +327,14 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The same by the settings the trace was recorded with: what the sidecar
+    /// From now on reads by the settings the trace was recorded with: what the sidecar
     /// says of the format, whatever was typed.
-    pub(crate) fn recorded(&self, input: Input) -> Result<Loaded, Failure> {
-        let mut config = self.config.clone();
+    pub(crate) fn recall(&mut self) {
         if let Some(sidecar) = &self.sidecar
             && Format::from_sections(sidecar).is_some()
         {
-            config.replace_formats(sidecar);
+            self.config.replace_formats(sidecar);
         }
-        let recorded = Session {
-            config,
-            sidecar: self.sidecar.clone(),
-            ..*self
-        };
-        recorded.loaded(input)
     }
 
     /// How far the reading of an input is.

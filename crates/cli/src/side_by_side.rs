@@ -7,8 +7,8 @@ use crate::source::Source;
 use hartrace_analyze::PcPieces;
 use hartrace_flow::Image;
 use hartrace_isa::Isa;
-use std::cell::Cell;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -57,9 +57,13 @@ fn produce(
     to: &SyncSender<Vec<u64>>,
 ) -> Result<(), Failure> {
     // The comparison ends early if the runs do not meet again.
-    let unwanted = Cell::new(false);
-    let take = |piece| unwanted.set(unwanted.get() || to.send(piece).is_err());
-    let wanted = || match unwanted.get() {
+    let unwanted = AtomicBool::new(false);
+    let take = |piece| {
+        if !unwanted.load(Ordering::Relaxed) && to.send(piece).is_err() {
+            unwanted.store(true, Ordering::Relaxed);
+        }
+    };
+    let wanted = || match unwanted.load(Ordering::Relaxed) {
         true => Err(Failure::ClosedPipe),
         false => Ok(()),
     };

@@ -7,16 +7,15 @@ use crate::logs;
 use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
-use hartrace_analyze::{Functions, Places, RunCount, RunCounter, add_runs};
+use hartrace_analyze::{Functions, PartCounter, Places, RunCount};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
-use hartrace_capture::shard::Part;
-use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport, Watch};
+use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
 use hartrace_flow::{
-    Consumer, DataAccess, Event, HartId, Image, Interpolate, Kept, Run, StepEvents,
+    Consumer, DataAccess, Event, Gather, HartId, Image, Interpolate, Kept, Run, StepEvents,
 };
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::file::{is_json_log, unknown_format};
@@ -25,6 +24,7 @@ use hartrace_print::diagnostic::{Code, Diagnostic};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// A file, and the program it is of.
 pub(crate) struct Opened<'a> {
@@ -217,18 +217,20 @@ impl<'a> Source<'a> {
 
     /// Gives all events of the hart `only`, or of all, to `out`. Where there are
     /// timestamps, every run gets a time ([`Interpolate`]).
-    pub(crate) fn feed_timed<C: Consumer>(
+    pub(crate) fn feed_timed(
         mut self,
         opened: (&Program, &Image, Isa),
-        out: C,
+        out: &mut dyn Consumer,
         only: Option<u32>,
-    ) -> Result<C, Failure> {
+    ) -> Result<(), Failure> {
         let ever = || Ok(());
         if !self.may_have_time()? {
             return self.feed(opened, out, only, ever);
         }
-        let timed = Interpolate::new(opened.1, out);
-        Ok(self.feed(opened, timed, only, ever)?.finish().0)
+        let mut timed = Interpolate::new(opened.1, out);
+        self.feed(opened, &mut timed, only, ever)?;
+        timed.finish();
+        Ok(())
     }
 
     /// Counts the runs of the hart `only`, or of all, on so many threads if that pays.
@@ -238,14 +240,8 @@ impl<'a> Source<'a> {
         threads: usize,
         only: Option<u32>,
     ) -> Result<Vec<RunCount>, Failure> {
-        let image = opened.1;
-        let part = |_| CountedPart(RunCounter::new(image));
-        let mut all = Vec::new();
-        // Sums do not depend on how the trace is divided.
-        let give = |part: &mut CountedPart<'_>| {
-            add_runs(&mut all, &part.0.take());
-            Ok(())
-        };
+        let all = Mutex::new(Vec::new());
+        let part = |_| -> Box<dyn Gather + '_> { Box::new(PartCounter::new(opened.1, &all)) };
         let how = How {
             only,
             single: false,
@@ -253,20 +249,19 @@ impl<'a> Source<'a> {
             census: false,
             check: &|| Ok(()),
         };
-        self.read_parts(opened, threads, &how, part, give)?
-            .report()?;
-        Ok(all)
+        self.read_parts(opened, threads, &how, &part)?.report()?;
+        Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Gives all events of the hart `only`, or of all, to `out`. `check` is called now
     /// and then, and an error of it ends the reading.
-    pub(crate) fn feed<C: Consumer>(
+    pub(crate) fn feed(
         self,
         opened: (&Program, &Image, Isa),
-        mut out: C,
+        out: &mut dyn Consumer,
         only: Option<u32>,
-        check: impl Fn() -> Result<(), Failure>,
-    ) -> Result<C, Failure> {
+        check: impl Fn() -> Result<(), Failure> + Sync,
+    ) -> Result<(), Failure> {
         let how = How {
             only,
             single: false,
@@ -274,8 +269,7 @@ impl<'a> Source<'a> {
             census: false,
             check: &check,
         };
-        self.read(opened, &mut out, &how)?.report()?;
-        Ok(out)
+        self.read(opened, out, &how)?.report()
     }
 
     /// Gives events to `out` until it breaks. What was wrong with the file is reported
@@ -287,18 +281,17 @@ impl<'a> Source<'a> {
         how: &How<'_>,
     ) -> Result<Verdict<'a>, Failure> {
         let Source { session, data } = self;
-        let ended = Cell::new(false);
-        let out = UntilBreak { out, ended: &ended };
-        let check = || match ended.get() {
-            true => Err(Failure::ClosedPipe),
-            false => (how.check)(),
-        };
         let mut counted = None;
         let found = match data {
             Data::Log(kind, mut input) => {
                 let head = input.peek(HEAD)?;
                 let reading = logs::reading(kind, head, program, Some(image), false, &session)?;
-                let events = StepEvents::new(isa, out);
+                let ended = Cell::new(false);
+                let events = StepEvents::new(isa, UntilBreak { out, ended: &ended });
+                let check = || match ended.get() {
+                    true => Err(Failure::ClosedPipe),
+                    false => (how.check)(),
+                };
                 let harts = (how.only, how.single);
                 match logs::copy(reading, input, events, harts, &session, check) {
                     // Of a part there is no verdict.
@@ -307,26 +300,22 @@ impl<'a> Source<'a> {
                 }
             }
             Data::Trace(trace) => {
-                let mut watch = Watch::new(out, how.only.map(HartId));
                 let mut progress = how.progress.then(|| session.progress(&trace.input));
                 let mut counting = how.census.then(|| Counting::new(&trace.settings));
                 let mut growth = Growth::default();
-                let (counts, grows) = (counting.as_mut(), how.census);
-                let read = trace.decode_counting(image, &mut watch, counts, |watch, done| {
+                let (out, grows) = ((out, counting.as_mut()), how.census);
+                let only = how.only.map(HartId);
+                let decoded = trace.decode_counting(image, only, out, |decoded, done| {
                     if let Some(progress) = &mut progress {
                         progress.reach(done);
                     }
                     if grows {
-                        growth.add(watch.decoded.instructions, done);
+                        growth.add(decoded.instructions, done);
                     }
-                    check()
+                    (how.check)()
                 });
-                match read {
-                    Err(_) if ended.get() => {}
-                    read => read?,
-                }
                 counted = counting.map(|counting| (counting.finish(), growth));
-                Some(Found::Trace(watch.decoded))
+                Some(Found::Trace(decoded?))
             }
         };
         Ok(Verdict {
@@ -338,34 +327,33 @@ impl<'a> Source<'a> {
     }
 
     /// Gives events to parts, on so many threads if that pays: see
-    /// [`Trace::decode_parts`]. A part that is alone is given at the end only.
-    pub(crate) fn read_parts<P: Part>(
+    /// [`Trace::decode_parts`]. A part that is alone is told so, and given at the end.
+    pub(crate) fn read_parts<'p>(
         self,
         opened: (&Program, &Image, Isa),
         threads: usize,
         how: &How<'_>,
-        part: impl Fn(bool) -> P + Sync,
-        mut give: impl FnMut(&mut P) -> Result<(), Failure> + Send,
+        part: &(dyn Fn(bool) -> Box<dyn Gather + 'p> + Sync),
     ) -> Result<Verdict<'a>, Failure> {
         let Source { session, data } = self;
+        let only = how.only;
         let trace = match data {
             Data::Trace(trace) if trace.is_for_threads(threads) => trace,
             data => {
                 let mut alone = part(true);
                 let source = Source { session, data };
                 let verdict = source.read(opened, &mut alone, how)?;
-                give(&mut alone)?;
+                // Nothing is left to end.
+                let _ = alone.give();
+                (how.check)()?;
                 return Ok(verdict);
             }
         };
-        let mut decoded = Decoded::default();
         let mut progress = session.progress(&trace.input);
-        let only = how.only;
-        let watched = |alone| Watch::new(part(alone), only.map(HartId));
-        trace.decode_parts(opened.1, threads, watched, |part, done| {
+        let threads = (threads, only.map(HartId));
+        let decoded = trace.decode_parts(opened.1, threads, &|| part(false), |done| {
             progress.reach(done);
-            decoded.add(std::mem::take(&mut part.decoded));
-            give(&mut part.inner)
+            (how.check)()
         })?;
         drop(progress);
         Ok(Verdict {
@@ -388,7 +376,7 @@ pub(crate) struct How<'h> {
     /// Whether the messages of a trace are counted.
     pub(crate) census: bool,
     /// Called now and then; an error ends the reading.
-    pub(crate) check: &'h dyn Fn() -> Result<(), Failure>,
+    pub(crate) check: &'h (dyn Fn() -> Result<(), Failure> + Sync),
 }
 
 /// What was wrong with a file.
@@ -467,29 +455,6 @@ impl Consumer for UntilBreak<'_> {
         self.out.keeps()
     }
 }
-
-/// Counts the runs of a part of a trace.
-struct CountedPart<'a>(RunCounter<'a>);
-
-impl Consumer for CountedPart<'_> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.0.event(hart, event)
-    }
-
-    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        self.0.runs(hart, runs)
-    }
-
-    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        self.0.kept_runs(hart, kept, runs)
-    }
-
-    fn keeps(&self) -> bool {
-        self.0.keeps()
-    }
-}
-
-impl Part for CountedPart<'_> {}
 
 /// Traps that stand in no line of a log.
 fn inferred_traps(path: &Path) -> Diagnostic {

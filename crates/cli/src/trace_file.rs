@@ -6,15 +6,17 @@ use crate::files::create;
 use crate::settings::{Elf, Raw};
 use crate::sink::Sink;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, FilterError, Machine};
+use hartrace_capture::config::{Config, FilterError, Machine, TransportSection};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::{code_parts, find_symbol, similar_symbols};
 use hartrace_capture::sidecar::path_for;
-use hartrace_capture::trace::{self, Format, Put, Settings, TraceWriter, WriteOptions, Written};
+use hartrace_capture::trace::{
+    self, Format, Put, Settings, TraceWriter, Transport, WriteOptions, Written,
+};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::Code;
-use hartrace_print::diagnostic::trace::{bad_filter, difference, misfit};
+use hartrace_print::diagnostic::trace::{bad_filter, bad_transport, difference, misfit};
 use hartrace_print::summary::trace_written;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,8 @@ pub(crate) struct TraceFile {
     path: PathBuf,
     pub(crate) sink: Sink,
     sidecar: Option<Output>,
+    /// What the stream is put into.
+    transport: Transport,
 }
 
 impl TraceFile {
@@ -49,7 +53,32 @@ impl TraceFile {
             path: path.to_path_buf(),
             sink: Sink::new(output),
             sidecar,
+            transport: Transport::default(),
         })
+    }
+
+    /// The same in the transport of a configuration, for a trace with these settings.
+    pub(crate) fn carried(
+        mut self,
+        config: &Config,
+        settings: &Settings,
+    ) -> Result<TraceFile, Failure> {
+        self.transport = config.transport.transport();
+        let check = self.transport.check(settings);
+        check.map_err(|error| bad_transport(&error))?;
+        if self.is_carried() {
+            self.sink.gather();
+        }
+        Ok(self)
+    }
+
+    fn is_carried(&self) -> bool {
+        self.transport != Transport::default()
+    }
+
+    /// The settings of the encoder for a trace with these.
+    pub(crate) fn encoder(&self, settings: &Settings) -> Settings {
+        self.transport.encoder(settings)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -67,6 +96,12 @@ impl TraceFile {
         let mut sidecar = trace::sidecar(&self.path, settings, &config.program, files);
         if settings.format() == Format::Tandem {
             sidecar.hart = config.hart.for_replay();
+        }
+        if self.is_carried() {
+            let wrapped = self.transport.wrap(self.sink.gathered(), settings);
+            let (bytes, transport) = wrapped.map_err(|error| bad_transport(&error))?;
+            self.sink.put(&bytes);
+            sidecar.transport = TransportSection::of(&transport);
         }
         self.close(config, sidecar)
     }

@@ -1,5 +1,6 @@
 //! A recorder that runs alongside a hart and takes snapshots.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use hartrace_flow::{
@@ -71,15 +72,15 @@ impl<F: FnMut(&Snapshot)> SnapshotSink for F {
 ///     sampler.step(HartId(0), &Step::Insn(insn), &Effects::default());
 /// }
 /// sampler.finish();
+/// drop(sampler);
 /// assert_eq!(pcs, [(Some(0x1000), 1), (Some(0x1002), 1)]);
 /// # Ok::<(), hartrace_ctr::ConfigError>(())
 /// ```
-#[derive(Debug)]
-pub struct Sampler<S> {
+pub struct Sampler<'s> {
     transfers: StepTransfers<Recorders>,
     isa: Isa,
     every: Option<Every>,
-    sink: S,
+    sink: Box<dyn SnapshotSink + 's>,
     snapshot: Snapshot,
 }
 
@@ -205,10 +206,16 @@ impl TransferSink for Recorders {
     }
 }
 
-impl<S: SnapshotSink> Sampler<S> {
+impl<'s> Sampler<'s> {
     /// Every hart starts with these records, which are enabled, and gives its
     /// snapshots to the sink. The instruction set is that of the code.
-    pub fn new(ctr: Ctr, isa: Isa, every: Option<Every>, told: Known, sink: S) -> Sampler<S> {
+    pub fn new(
+        ctr: Ctr,
+        isa: Isa,
+        every: Option<Every>,
+        told: Known,
+        sink: impl SnapshotSink + 's,
+    ) -> Sampler<'s> {
         let mut fresh = ctr;
         if !told.modes {
             let control = fresh.control().with(Control::MODES);
@@ -226,7 +233,7 @@ impl<S: SnapshotSink> Sampler<S> {
             transfers: StepTransfers::new(isa, recorders).with_types(types),
             isa,
             every,
-            sink,
+            sink: Box::new(sink),
             snapshot: Snapshot::default(),
         }
     }
@@ -250,11 +257,6 @@ impl<S: SnapshotSink> Sampler<S> {
     pub fn has_time(&self) -> bool {
         let harts = &self.transfers.inner().harts;
         harts.iter().any(|(_, one)| one.time != 0)
-    }
-
-    /// What took the snapshots.
-    pub fn into_sink(self) -> S {
-        self.sink
     }
 
     /// Whether a trap is the `ebreak` of a semihosting call that continues after
@@ -331,10 +333,9 @@ impl Recorder {
     }
 }
 
-impl<S: SnapshotSink> Observer for Sampler<S> {
+impl Observer for Sampler<'_> {
     const WANTS: Wants = Wants::STEPS;
 
-    #[inline]
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         if let Step::Trap(trap) = step
             && self.is_call(hart, &trap.trap)

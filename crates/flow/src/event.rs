@@ -5,6 +5,7 @@
 //! consumer that needs single instructions iterates over a run with the
 //! program's [`Image`](crate::Image).
 
+use alloc::boxed::Box;
 use core::fmt;
 use core::ops::ControlFlow;
 
@@ -30,6 +31,9 @@ pub enum Event {
     Mark(Mark),
     /// Something is missing here.
     Gap(Gap),
+    /// Data accesses are missing here, or it is not known which instructions made
+    /// them. The flow of control has no gap.
+    DataGap(DataGap),
     /// Something may be missing here; decoding goes on.
     Warning(Warning),
 }
@@ -230,6 +234,19 @@ pub struct Gap {
     pub unconfirmed: u64,
 }
 
+/// Data accesses that a trace does not report, up to its next synchronisation, or that
+/// cannot be assigned to instructions.
+///
+/// A consumer of control flow need not take notice of it. The accesses given before it are
+/// right; those after it, up to the next synchronisation, have no instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataGap {
+    /// Byte offset in the trace where it was noticed.
+    pub at: u64,
+    /// What happened.
+    pub reason: Reason,
+}
+
 /// Something that a reader of the trace should know of, at which decoding goes
 /// on: a message that may be a damaged one, a trace that ends without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,6 +319,73 @@ pub trait Consumer {
     /// may gather the runs of others and give many at once.
     fn keeps(&self) -> bool {
         false
+    }
+}
+
+/// A place in a trace from which it can be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Offset of the byte with which a decoder starts.
+    pub offset: u64,
+    /// Offset from which on its state is that of a decoder of the whole trace.
+    pub position: u64,
+}
+
+/// A consumer that takes note of checkpoints.
+pub trait Marked: Consumer {
+    /// Whether it has dealt with all events that it got.
+    fn is_ready(&self) -> bool;
+
+    /// What comes next is decoded again from this checkpoint.
+    fn mark(&mut self, checkpoint: Checkpoint);
+}
+
+/// What takes the events of a piece of a trace, while others take those of other
+/// pieces.
+pub trait Gather: Consumer + Send {
+    /// Whether it has gathered so much that it should be given out as soon as
+    /// it is its turn.
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    /// Gives out what it has gathered. Parts have their turns in the order of the
+    /// trace, one at a time, and each perhaps several. A break ends the decoding.
+    /// Nothing is done for a part that its owner empties.
+    fn give(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl<G: Gather + ?Sized> Gather for Box<G> {
+    fn is_full(&self) -> bool {
+        (**self).is_full()
+    }
+
+    fn give(&mut self) -> ControlFlow<()> {
+        (**self).give()
+    }
+}
+
+impl<C: Consumer + ?Sized> Consumer for Box<C> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        (**self).event(hart, event)
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        (**self).runs(hart, runs)
+    }
+
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        (**self).accesses(hart, accesses)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        (**self).kept_runs(hart, kept, runs)
+    }
+
+    fn keeps(&self) -> bool {
+        (**self).keeps()
     }
 }
 

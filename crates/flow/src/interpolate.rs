@@ -24,10 +24,9 @@ const WFI: u32 = 0x1050_0073;
 ///
 /// Events of one hart stay in order; those of several are no longer interleaved
 /// as they were.
-#[derive(Debug)]
-pub struct Interpolate<'a, C> {
+pub struct Interpolate<'a> {
     image: &'a Image,
-    inner: C,
+    inner: &'a mut (dyn Consumer + 'a),
     harts: PerHart<Hart>,
     spread: Spread,
     /// The `wfi` in each run, by the start and the length of the run.
@@ -58,9 +57,9 @@ struct Hart {
     known: (u64, u64),
 }
 
-impl<'a, C: Consumer> Interpolate<'a, C> {
+impl<'a> Interpolate<'a> {
     /// Passes events with times on to `inner`. The code is searched for `wfi`.
-    pub fn new(image: &'a Image, inner: C) -> Interpolate<'a, C> {
+    pub fn new(image: &'a Image, inner: &'a mut (dyn Consumer + 'a)) -> Interpolate<'a> {
         Interpolate {
             image,
             inner,
@@ -81,24 +80,19 @@ impl<'a, C: Consumer> Interpolate<'a, C> {
         self.harts.of(id).since = Some(time);
     }
 
-    /// What takes the events.
-    pub fn inner(&mut self) -> &mut C {
-        &mut self.inner
-    }
-
     /// What was estimated so far.
     #[must_use]
     pub const fn spread(&self) -> Spread {
         self.spread
     }
 
-    /// No more events: passes on those that wait, and gives `inner` back.
-    pub fn finish(mut self) -> (C, Spread) {
+    /// No more events: passes on those that wait.
+    pub fn finish(mut self) -> Spread {
         for (id, hart) in self.harts.iter_mut() {
             // A pause changes nothing at the end.
-            let _ = hart.give_up(id, &mut self.inner, &mut self.spread);
+            let _ = hart.give_up(id, self.inner, &mut self.spread);
         }
-        (self.inner, self.spread)
+        self.spread
     }
 
     fn stamp(&mut self, id: HartId, time: u64) -> ControlFlow<()> {
@@ -106,7 +100,7 @@ impl<'a, C: Consumer> Interpolate<'a, C> {
         self.spread.stamps += 1;
         let since = hart.since.replace(time);
         let Some(since) = since.filter(|since| *since < time && hart.insns > 0) else {
-            let flow = hart.give_up(id, &mut self.inner, &mut self.spread);
+            let flow = hart.give_up(id, self.inner, &mut self.spread);
             self.inner.event(id, &Event::Time(time))?;
             return flow;
         };
@@ -117,7 +111,7 @@ impl<'a, C: Consumer> Interpolate<'a, C> {
             let key = (run.start, run.insns);
             *waits.entry(key).or_insert_with(|| Wait::find(image, run))
         };
-        hart.spread(id, (since, time), &mut wait_in, &mut self.inner)
+        hart.spread(id, (since, time), &mut wait_in, self.inner)
     }
 
     fn keep(&mut self, id: HartId, event: Event) -> ControlFlow<()> {
@@ -130,11 +124,11 @@ impl<'a, C: Consumer> Interpolate<'a, C> {
             return ControlFlow::Continue(());
         }
         hart.since = None;
-        hart.give_up(id, &mut self.inner, &mut self.spread)
+        hart.give_up(id, self.inner, &mut self.spread)
     }
 }
 
-impl<C: Consumer> Consumer for Interpolate<'_, C> {
+impl Consumer for Interpolate<'_> {
     fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
         match event {
             Event::Time(time) => self.stamp(id, *time),
@@ -150,10 +144,10 @@ impl<C: Consumer> Consumer for Interpolate<'_, C> {
 
 impl Hart {
     /// Passes on the events that wait, without times.
-    fn give_up<C: Consumer>(
+    fn give_up(
         &mut self,
         id: HartId,
-        inner: &mut C,
+        inner: &mut dyn Consumer,
         spread: &mut Spread,
     ) -> ControlFlow<()> {
         spread.untimed += core::mem::take(&mut self.insns);
@@ -167,12 +161,12 @@ impl Hart {
     }
 
     /// Passes on the events that wait, with times from `since` to `until`.
-    fn spread<C: Consumer>(
+    fn spread(
         &mut self,
         id: HartId,
         (since, until): (u64, u64),
         wait_in: &mut impl FnMut(&Run) -> Option<Wait>,
-        inner: &mut C,
+        inner: &mut dyn Consumer,
     ) -> ControlFlow<()> {
         let insns = core::mem::take(&mut self.insns);
         let mut held = core::mem::take(&mut self.held);
@@ -336,13 +330,15 @@ mod tests {
         let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut image = Image::new();
         image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
-        let replay = Replay::new(&image, Times::default()).spread_times();
-        let mut timed = Interpolate::new(&image, replay);
+        let mut times = Times::default();
+        let mut replay = Replay::new(&image, &mut times).spread_times();
+        let mut timed = Interpolate::new(&image, &mut replay);
         for event in events {
             let _ = timed.event(HartId(0), event);
         }
-        let (replay, spread) = timed.finish();
-        (replay.finish().0, spread)
+        let spread = timed.finish();
+        replay.finish();
+        (times.0, spread)
     }
 
     #[test]

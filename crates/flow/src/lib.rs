@@ -105,7 +105,8 @@ pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Unreported, What};
 pub use decode::Decode;
 pub use event::{
-    Consumer, DataAccess, Event, Exit, Gap, Mark, Ownership, Part, Reason, Run, Warning,
+    Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,
+    Part, Reason, Run, Warning,
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
@@ -117,7 +118,7 @@ pub use ingress::{
 pub use interpolate::{Interpolate, Spread};
 pub use kept::Kept;
 pub use mode::{Context, HartId, Mode};
-pub use model::{Absent, Model, Place};
+pub use model::{Absent, Look, Model, Place};
 pub use per_hart::PerHart;
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};

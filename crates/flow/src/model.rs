@@ -41,6 +41,9 @@ impl core::fmt::Display for Absent {
 
 impl core::error::Error for Absent {}
 
+/// What looks at the steps of a model. When it breaks, the model does no more.
+pub type Look<'a> = dyn FnMut(&Step, &Effects) -> ControlFlow<()> + 'a;
+
 /// A hart that can be checked against, one instruction at a time.
 pub trait Model {
     /// Reads state without side effects.
@@ -84,10 +87,7 @@ pub trait Model {
     /// one, and shows each step to `watch` right after it, with its effects.
     /// When `watch` breaks, nothing more is done: the model is where the step
     /// left it. Breaks if `watch` did.
-    fn steps<F>(&mut self, limit: u64, watch: &mut F) -> ControlFlow<()>
-    where
-        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
-    {
+    fn steps(&mut self, limit: u64, watch: &mut Look<'_>) -> ControlFlow<()> {
         let mut effects = Effects::default();
         for _ in 0..limit {
             let step = self.step(&mut effects);

@@ -7,8 +7,8 @@ use hartrace_isa::Flow;
 
 use crate::per_hart::PerHart;
 use crate::{
-    Cause, Consumer, Context, DataAccess, Effects, Event, Exit, HartId, Image, Insn, Mark, Mode,
-    Observer, Ownership, Run, Signal, SpaceId, Step, Trap, TrapStep,
+    AnyObserver, Cause, Consumer, Context, DataAccess, Effects, Event, Exit, HartId, Image, Insn,
+    Mark, Mode, Ownership, Run, Signal, SpaceId, Step, Trap, TrapStep,
 };
 
 /// A [`Consumer`] that gives an [`Observer`] the steps that events report.
@@ -43,18 +43,19 @@ use crate::{
 /// // c.nop; c.j 0x1000
 /// let mut image = Image::new();
 /// image.add_raw(SpaceId::FIRST, 0x1000, &[0x01, 0x00, 0xfd, 0xbf], Isa::RV64GC);
-/// let mut replay = Replay::new(&image, Pcs(Vec::new()));
+/// let mut pcs = Pcs(Vec::new());
+/// let mut replay = Replay::new(&image, &mut pcs);
 /// let round = Run { start: 0x1000, end: 0x1004, next: 0x1000, insns: 2, exit: Exit::DirectJump, last: 2 };
 /// let _ = replay.event(HartId(0), &Event::Run(round));
-/// assert_eq!(replay.finish().0, [(0x1000, 0x1002), (0x1002, 0x1000)]);
+/// replay.finish();
+/// assert_eq!(pcs.0, [(0x1000, 0x1002), (0x1002, 0x1000)]);
 /// ```
-#[derive(Debug)]
-pub struct Replay<'a, O> {
+pub struct Replay<'a> {
     image: &'a Image,
     harts: PerHart<Hart>,
     assumed: Assumed,
     keep_unplaced: bool,
-    out: Out<O>,
+    out: Out<'a>,
 }
 
 /// What the events did not report.
@@ -76,9 +77,8 @@ pub struct Assumed {
 }
 
 /// Who takes the steps, and what they changed.
-#[derive(Debug)]
-struct Out<O> {
-    observer: O,
+struct Out<'a> {
+    observer: &'a mut (dyn AnyObserver + 'a),
     effects: Effects,
     /// Instructions of a run have times up to that of the next event.
     spread: bool,
@@ -110,9 +110,9 @@ struct Circumstances {
     time: u64,
 }
 
-impl<'a, O: Observer> Replay<'a, O> {
+impl<'a> Replay<'a> {
     /// Gives steps to the observer, with the code of the image.
-    pub fn new(image: &'a Image, observer: O) -> Replay<'a, O> {
+    pub fn new(image: &'a Image, observer: &'a mut (dyn AnyObserver + 'a)) -> Replay<'a> {
         Replay {
             image,
             harts: PerHart::default(),
@@ -146,24 +146,18 @@ impl<'a, O: Observer> Replay<'a, O> {
         self
     }
 
-    /// The observer, for what it gathered so far.
-    pub fn observer(&mut self) -> &mut O {
-        &mut self.out.observer
-    }
-
     /// What stands in the steps so far and was not in the events.
     #[must_use]
     pub const fn assumed(&self) -> Assumed {
         self.assumed
     }
 
-    /// No more events: ends the observer and gives it back.
-    pub fn finish(mut self) -> O {
+    /// No more events: ends the observer.
+    pub fn finish(mut self) {
         for (id, hart) in self.harts.iter_mut() {
             hart.flush(self.image, id, None, &mut self.out);
         }
         self.out.observer.finish();
-        self.out.observer
     }
 
     #[inline]
@@ -200,7 +194,7 @@ impl<'a, O: Observer> Replay<'a, O> {
     }
 }
 
-impl<O: Observer> Consumer for Replay<'_, O> {
+impl Consumer for Replay<'_> {
     fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
         let (image, out) = (self.image, &mut self.out);
         let hart = self.harts.of(id);
@@ -214,7 +208,9 @@ impl<O: Observer> Consumer for Replay<'_, O> {
                     hart.accesses.push(*access);
                 }
             }
-            Event::Mark(Mark::Sync(_) | Mark::Vendor(_)) | Event::Warning(_) => {}
+            Event::Mark(Mark::Sync(_) | Mark::Vendor(_))
+            | Event::DataGap(_)
+            | Event::Warning(_) => {}
             Event::Mark(mark) => {
                 hart.flush(image, id, None, out);
                 if let Some(signal) = hart.signal(*mark) {
@@ -230,7 +226,6 @@ impl<O: Observer> Consumer for Replay<'_, O> {
         ControlFlow::Continue(())
     }
 
-    #[inline]
     fn runs(&mut self, id: HartId, runs: &[Run]) -> ControlFlow<()> {
         for run in runs {
             self.run(id, run);
@@ -239,7 +234,7 @@ impl<O: Observer> Consumer for Replay<'_, O> {
     }
 }
 
-impl<O: Observer> Out<O> {
+impl Out<'_> {
     #[inline]
     fn step(&mut self, id: HartId, step: &Step) {
         self.observer.step(id, step, &self.effects);
@@ -250,7 +245,7 @@ impl Hart {
     /// Gives the run that waits. `to` is where the hart was next, if nothing
     /// came between.
     #[inline]
-    fn flush<O: Observer>(&mut self, image: &Image, id: HartId, to: Option<u64>, out: &mut Out<O>) {
+    fn flush(&mut self, image: &Image, id: HartId, to: Option<u64>, out: &mut Out<'_>) {
         let Some((run, at)) = self.held.take() else {
             return;
         };
@@ -392,13 +387,13 @@ impl Hart {
     }
 
     /// Says that steps are missing.
-    fn lose<O: Observer>(&mut self, id: HartId, out: &mut Out<O>) {
+    fn lose(&mut self, id: HartId, out: &mut Out<'_>) {
         out.step(id, &Step::Signal(Signal::Lost));
         (self.ran, self.untraced) = (false, false);
     }
 
     /// Says that steps are left out.
-    fn bridge<O: Observer>(&mut self, id: HartId, out: &mut Out<O>) {
+    fn bridge(&mut self, id: HartId, out: &mut Out<'_>) {
         if core::mem::take(&mut self.untraced) {
             out.step(id, &Step::Signal(Signal::Untraced));
         }
@@ -406,7 +401,7 @@ impl Hart {
 
     /// Something runs: a trace need not say that the hart was woken.
     #[cold]
-    fn wake<O: Observer>(&mut self, id: HartId, out: &mut Out<O>) {
+    fn wake(&mut self, id: HartId, out: &mut Out<'_>) {
         self.bridge(id, out);
         if core::mem::take(&mut self.halted) {
             out.step(id, &Step::Signal(Signal::Resumed));

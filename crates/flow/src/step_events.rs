@@ -5,7 +5,7 @@ use hartrace_isa::{Flow, Isa};
 use crate::per_hart::PerHart;
 use crate::{
     Consumer, Context, Effects, Event, Exit, Gap, HartId, Insn, Mark, Mode, Observer, Ownership,
-    Reason, Run, Signal, Step, TrapStep, Wants,
+    Reason, Run, Signal, Step, Straights, TrapStep, Wants,
 };
 
 /// Why there is a gap in a log: HT0106.
@@ -55,8 +55,14 @@ const MAX_INSNS: u32 = 1 << 10;
 /// ```
 #[derive(Debug)]
 pub struct StepEvents<C> {
-    isa: Isa,
     inner: C,
+    state: State,
+}
+
+/// Everything but the consumer: compiled once for all.
+#[derive(Debug)]
+struct State {
+    isa: Isa,
     harts: PerHart<Hart>,
 }
 
@@ -73,10 +79,10 @@ struct Hart {
 impl<C: Consumer> StepEvents<C> {
     /// Gives events to `inner`. The instruction set is that of the code.
     pub fn new(isa: Isa, inner: C) -> StepEvents<C> {
+        let harts = PerHart::default();
         StepEvents {
-            isa,
             inner,
-            harts: PerHart::default(),
+            state: State { isa, harts },
         }
     }
 
@@ -91,14 +97,36 @@ impl<C: Consumer> StepEvents<C> {
         self.finish();
         self.inner
     }
+}
 
-    fn insn(&mut self, id: HartId, insn: &Insn) {
+impl State {
+    fn step(&mut self, id: HartId, step: &Step, out: &mut dyn Consumer) {
+        match step {
+            Step::Insn(insn) => self.insn(id, insn, out),
+            Step::Trap(trap) => self.trap(id, trap, out),
+            Step::Signal(signal) => self.signal(id, *signal, out),
+        }
+    }
+
+    fn straights(&mut self, id: HartId, code: &Straights<'_>, out: &mut dyn Consumer) {
+        for insn in code.iter() {
+            self.insn(id, &insn, out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut dyn Consumer) {
+        for (id, hart) in self.harts.iter_mut() {
+            hart.end_run(id, out);
+        }
+    }
+
+    fn insn(&mut self, id: HartId, insn: &Insn, out: &mut dyn Consumer) {
         let hart = self.harts.of(id);
         let continues = hart.run.is_some_and(|run| run.next == insn.pc)
             && hart.owner == Some((insn.mode, insn.context));
         if !continues {
-            hart.end_run(id, &mut self.inner);
-            hart.begin(id, (insn.mode, insn.context), insn.time, &mut self.inner);
+            hart.end_run(id, out);
+            hart.begin(id, (insn.mode, insn.context), insn.time, out);
         }
         let flow = Flow::of_retired(insn.bits, self.isa);
         let end = self.isa.xlen().wrap(insn.end());
@@ -114,18 +142,18 @@ impl<C: Consumer> StepEvents<C> {
         (run.end, run.next, run.last) = (insn.end(), insn.next, insn.len());
         run.exit = exit(flow, insn.next != end);
         if run.exit != Exit::Stop || insn.next != end || run.insns >= MAX_INSNS {
-            hart.end_run(id, &mut self.inner);
+            hart.end_run(id, out);
         }
     }
 
-    fn trap(&mut self, id: HartId, step: &TrapStep) {
+    fn trap(&mut self, id: HartId, step: &TrapStep, out: &mut dyn Consumer) {
         let hart = self.harts.of(id);
-        hart.end_run(id, &mut self.inner);
-        hart.begin(id, (step.mode, step.context), step.time, &mut self.inner);
-        give(&mut self.inner, id, Event::Trap(step.trap));
+        hart.end_run(id, out);
+        hart.begin(id, (step.mode, step.context), step.time, out);
+        give(out, id, Event::Trap(step.trap));
     }
 
-    fn signal(&mut self, id: HartId, signal: Signal) {
+    fn signal(&mut self, id: HartId, signal: Signal, out: &mut dyn Consumer) {
         let hart = self.harts.of(id);
         let mark = match signal {
             Signal::Update => return,
@@ -139,43 +167,40 @@ impl<C: Consumer> StepEvents<C> {
             Signal::Notify => Mark::Notify,
             Signal::External(input) => Mark::External(input),
             Signal::Lost => {
-                hart.end_run(id, &mut self.inner);
+                hart.end_run(id, out);
                 let gap = Gap {
                     at: 0,
                     reason: LOST,
                     bytes: 0,
                     unconfirmed: 0,
                 };
-                give(&mut self.inner, id, Event::Gap(gap));
+                give(out, id, Event::Gap(gap));
                 return;
             }
         };
-        hart.end_run(id, &mut self.inner);
-        give(&mut self.inner, id, Event::Mark(mark));
+        hart.end_run(id, out);
+        give(out, id, Event::Mark(mark));
     }
 }
 
 impl<C: Consumer> Observer for StepEvents<C> {
     const WANTS: Wants = Wants::STEPS;
 
-    #[inline]
     fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
-        match step {
-            Step::Insn(insn) => self.insn(hart, insn),
-            Step::Trap(trap) => self.trap(hart, trap),
-            Step::Signal(signal) => self.signal(hart, *signal),
-        }
+        self.state.step(hart, step, &mut self.inner);
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        self.state.straights(hart, code, &mut self.inner);
     }
 
     fn finish(&mut self) {
-        for (id, hart) in self.harts.iter_mut() {
-            hart.end_run(id, &mut self.inner);
-        }
+        self.state.finish(&mut self.inner);
     }
 }
 
 impl Hart {
-    fn end_run<C: Consumer>(&mut self, id: HartId, out: &mut C) {
+    fn end_run(&mut self, id: HartId, out: &mut dyn Consumer) {
         if let Some(run) = self.run.take() {
             // Sources of steps do not pause.
             let _ = out.runs(id, &[run]);
@@ -183,7 +208,7 @@ impl Hart {
     }
 
     /// What is known when something begins, as far as it is new.
-    fn begin<C: Consumer>(&mut self, id: HartId, owner: (Mode, Context), time: u64, out: &mut C) {
+    fn begin(&mut self, id: HartId, owner: (Mode, Context), time: u64, out: &mut dyn Consumer) {
         if self.owner != Some(owner) {
             let (mode, context) = owner;
             let before = self.owner.map(|(_, context)| context);
@@ -203,7 +228,7 @@ impl Hart {
 }
 
 /// Sources of steps do not pause.
-fn give<C: Consumer>(out: &mut C, id: HartId, event: Event) {
+fn give(out: &mut dyn Consumer, id: HartId, event: Event) {
     let _ = out.event(id, &event);
 }
 
@@ -392,11 +417,13 @@ mod tests {
         .into_iter()
         .map(Step::Insn)
         .collect();
-        let mut out = StepEvents::new(Isa::RV64GC, Replay::new(&image, Steps(Vec::new())));
+        let mut given = Steps(Vec::new());
+        let mut out = StepEvents::new(Isa::RV64GC, Replay::new(&image, &mut given));
         for step in &steps {
             out.step(HART, step, &Effects::default());
         }
-        assert_eq!(out.into_inner().finish().0, steps);
+        out.into_inner().finish();
+        assert_eq!(given.0, steps);
     }
 
     /// Code without a jump is divided, and nothing of it is lost.

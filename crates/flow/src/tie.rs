@@ -8,15 +8,16 @@
 //! after the run of that instruction.
 //!
 //! If an access does not fit, or one is missing, the rest up to the next
-//! synchronisation is given without an instruction, after a warning.
+//! synchronisation is given without an instruction, after a [`DataGap`]. Where the
+//! decoder has given one already, there is no second.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use crate::{
-    AccessKind, Consumer, DataAccess, Event, HartId, Image, Mark, Part, PerHart, Reason, Reported,
-    Run, SpaceId, Touch, Warning,
+    AccessKind, Consumer, DataAccess, DataGap, Event, HartId, Image, Mark, Part, PerHart, Reason,
+    Reported, Run, SpaceId, Touch,
 };
 
 /// Runs and other events that wait for accesses, at most; then accesses are missing.
@@ -58,6 +59,8 @@ struct Hart {
     held: VecDeque<Event>,
     /// Accesses are given without an instruction until the next synchronisation.
     loose: bool,
+    /// A gap was given since the last synchronisation.
+    gap: bool,
 }
 
 /// Whether a run can be given.
@@ -70,7 +73,7 @@ enum Fit {
 
 impl<'a> Tie<'a> {
     /// For a trace of the code in an image that reports such accesses; `mismatch` is
-    /// the reason of the warning where they do not fit the instructions.
+    /// the reason of the gap where they do not fit the instructions.
     #[must_use]
     pub fn new(image: &'a Image, reported: Reported, mismatch: Reason) -> Tie<'a> {
         Tie {
@@ -172,18 +175,25 @@ impl<C: Consumer> Tied<'_, '_, C> {
     #[cold]
     fn mismatch(&mut self, id: HartId, run: &Run) -> ControlFlow<()> {
         let flow = self.out.event(id, &Event::Run(*run));
-        let warning = Warning {
-            at: self.tie.at,
-            reason: Reason {
-                value: run.start,
-                ..self.tie.mismatch
-            },
-            is_loss: false,
-        };
-        match self.out.event(id, &Event::Warning(warning)) {
+        match self.gap(id, run.start) {
             ControlFlow::Break(()) => ControlFlow::Break(()),
             ControlFlow::Continue(()) => flow,
         }
+    }
+
+    /// Accesses are missing or do not fit, unless that is known already.
+    fn gap(&mut self, id: HartId, value: u64) -> ControlFlow<()> {
+        if self.tie.harts.of(id).has_gap() {
+            return ControlFlow::Continue(());
+        }
+        let gap = DataGap {
+            at: self.tie.at,
+            reason: Reason {
+                value,
+                ..self.tie.mismatch
+            },
+        };
+        self.out.event(id, &Event::DataGap(gap))
     }
 
     /// Accesses up to the next synchronisation have no instruction.
@@ -271,6 +281,9 @@ impl<C: Consumer> Tied<'_, '_, C> {
                 let space = context.map_or(SpaceId::FIRST, |c| self.tie.image.space_of(c));
                 self.tie.harts.of(id).space = space;
             }
+            if let Event::DataGap(_) = event {
+                self.tie.harts.of(id).gap = true;
+            }
             return self.out.event(id, event);
         }
         self.give_up_requests(id);
@@ -278,18 +291,14 @@ impl<C: Consumer> Tied<'_, '_, C> {
         let left = hart.available() > 0;
         let was_loose = hart.loose || !self.tie.reported.each;
         self.give_loose(id);
+        let mut flow = ControlFlow::Continue(());
+        if left && !was_loose && !matches!(event, Event::Gap(_)) {
+            flow = self.gap(id, 0);
+        }
         let hart = self.tie.harts.of(id);
         hart.syncs.pop_front();
         hart.loose = false;
-        let mut flow = ControlFlow::Continue(());
-        if left && !was_loose && !matches!(event, Event::Gap(_)) {
-            let warning = Warning {
-                at: self.tie.at,
-                reason: self.tie.mismatch,
-                is_loss: false,
-            };
-            flow = self.out.event(id, &Event::Warning(warning));
-        }
+        hart.gap = false;
         match event {
             // It has done its duty.
             Event::Mark(Mark::Sync(_)) => flow,
@@ -336,6 +345,12 @@ impl Hart {
     fn sync(&mut self) {
         let all = self.waiting.len() - self.head;
         self.syncs.push_back(self.taken + all as u64);
+    }
+
+    /// Whether a gap was given since the last synchronisation, or waits before the next.
+    fn has_gap(&self) -> bool {
+        let mut held = self.held.iter().take_while(|event| !is_sync(event));
+        self.gap || held.any(|event| matches!(event, Event::DataGap(_)))
     }
 
     /// Accesses before the next synchronisation.

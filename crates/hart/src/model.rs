@@ -4,7 +4,7 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{
-    Absent, Cause, Effects, HartId, Mode, Model, Observer, Place, RegId, Signal, Step, Wants,
+    Absent, Cause, Effects, HartId, Look, Mode, Model, Observer, Place, RegId, Signal, Step, Wants,
 };
 use hartrace_isa::{Xlen, csr};
 
@@ -17,7 +17,7 @@ use crate::width::{Rv32, Rv64, Width};
 
 /// Shows every step to a function, until it has seen enough.
 struct Watch<'a> {
-    look: Look<'a>,
+    look: &'a mut Look<'a>,
     enough: bool,
 }
 
@@ -44,15 +44,11 @@ impl Brake<Watch<'_>> for Enough {
     }
 }
 
-/// Looks at a step; without a type of its own, since the interpreter is
-/// compiled for each.
-type Look<'a> = &'a mut dyn FnMut(&Step, &Effects) -> ControlFlow<()>;
-
 /// The first step that `attempt` shows, with its effects.
 fn first(effects: &mut Effects, attempt: impl FnOnce(&mut Watch<'_>)) -> Step {
     effects.clear();
     let mut kept = None;
-    let look: Look<'_> = &mut |step: &Step, changed: &Effects| {
+    let look: &mut Look<'_> = &mut |step: &Step, changed: &Effects| {
         if kept.is_none() {
             kept = Some(*step);
             effects.copy_from(changed);
@@ -153,10 +149,7 @@ impl Model for Machine {
         first(effects, |watch| self.attempt(1, watch))
     }
 
-    fn steps<F>(&mut self, limit: u64, watch: &mut F) -> ControlFlow<()>
-    where
-        F: FnMut(&Step, &Effects) -> ControlFlow<()>,
-    {
+    fn steps(&mut self, limit: u64, watch: &mut Look<'_>) -> ControlFlow<()> {
         let mut watch = Watch {
             look: watch,
             enough: false,

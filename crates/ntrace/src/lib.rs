@@ -62,7 +62,6 @@ mod process;
 mod tally;
 #[cfg(test)]
 mod testing;
-mod transport;
 
 pub use code::{Btype, Evcode, Sync, Tcode, Tcodes};
 pub use config::{
@@ -84,6 +83,3 @@ pub use hartrace_flow::decode::Framing;
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
 pub use tally::{Extras, Tally};
-pub use transport::{
-    Order, Pib, PibReader, PibWidth, PibWriter, RamBuffer, RamError, RamSink, Unwrapped,
-};

@@ -20,9 +20,6 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-/// What gets text, and may empty it.
-type Flush<'a> = Box<dyn FnMut(&mut Vec<u8>) + Send + 'a>;
-
 /// Writes one object per event. The first line is written apart, by
 /// [`write_header`], since parts of a trace may be decoded on several threads.
 ///
@@ -43,7 +40,7 @@ pub struct JsonEvents<'a> {
     image: &'a Image,
     symbols: Option<Symbols<'a>>,
     /// The text.
-    pub out: Gathered<Flush<'a>>,
+    pub out: Gathered<'a>,
 }
 
 /// Writes the first line.
@@ -70,7 +67,7 @@ impl<'a> JsonEvents<'a> {
         JsonEvents {
             image,
             symbols: names.map(Symbols::new),
-            out: Gathered::new(Box::new(flush)),
+            out: Gathered::new(flush),
         }
     }
 }
@@ -180,6 +177,14 @@ enum Line<'a> {
         bytes: u64,
         unconfirmed: u64,
     },
+    #[serde(rename = "data-gap")]
+    DataGap {
+        hart: u32,
+        code: &'static str,
+        text: &'static str,
+        value: Hex,
+        offset: u64,
+    },
     Warning {
         hart: u32,
         code: &'static str,
@@ -251,6 +256,13 @@ fn line<'s>(
             offset: gap.at,
             bytes: gap.bytes,
             unconfirmed: gap.unconfirmed,
+        },
+        Event::DataGap(gap) => Line::DataGap {
+            hart,
+            code: gap.reason.code,
+            text: gap.reason.text,
+            value: Hex(gap.reason.value),
+            offset: gap.at,
         },
         Event::Warning(warning) => Line::Warning {
             hart,

@@ -10,6 +10,7 @@ use hartrace_analyze::Doubts;
 use hartrace_capture::trace::{
     Bandwidth, Census, Count, Decoded, Format, KindCount, PacketCount, Warned,
 };
+use hartrace_flow::DataGap;
 use std::io::{self, Write};
 
 /// Everything that was counted.
@@ -126,6 +127,14 @@ pub fn text(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "traps      {}", report.traps)?;
     writeln!(out, "gaps       {}", report.gaps)?;
+    for gaps in &report.data_gaps {
+        let DataGap { at, reason } = gaps.first;
+        writeln!(
+            out,
+            "data gaps  {}: {}: {}, first at byte {at:#x}",
+            gaps.count, reason.code, reason.text
+        )?;
+    }
     let Some(doubts) = counted.doubts else {
         return Ok(());
     };

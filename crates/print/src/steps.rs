@@ -17,38 +17,40 @@ const FULL: usize = 1 << 16;
 /// Writes one object per step, after a header.
 ///
 /// An observer cannot fail: the first write that does is kept, nothing is
-/// written after it, and [`JsonSteps::into_inner`] returns it.
+/// written after it, and [`JsonSteps::end`] returns it.
 ///
 /// ```
 /// use hartrace_flow::{Effects, HartId, Insn, Observer, Step};
 /// use hartrace_isa::Isa;
 /// use hartrace_print::JsonSteps;
 ///
-/// let mut steps = JsonSteps::new(Isa::RV64GC, true, Vec::new());
+/// let mut text = Vec::new();
+/// let mut steps = JsonSteps::new(Isa::RV64GC, true, &mut text);
 /// let insn = Insn { pc: 0x8000_0000, bits: 0x13, next: 0x8000_0004, ..Insn::default() };
 /// steps.step(HartId(0), &Step::Insn(insn), &Effects::default());
 /// steps.finish();
-/// let text = String::from_utf8(steps.into_inner()?).unwrap();
+/// steps.end()?;
+/// let text = String::from_utf8(text).unwrap();
 /// let lines: Vec<&str> = text.lines().collect();
 /// assert_eq!(lines.len(), 2);
 /// assert!(lines[1].starts_with(r#"{"type":"insn","hart":0,"pc":"0x80000000","bits":"0x13""#));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct JsonSteps<W> {
-    out: W,
+pub struct JsonSteps<'w> {
+    out: Box<dyn Write + 'w>,
     buffer: Vec<u8>,
     error: Option<io::Error>,
     /// Modes and effects are known.
     modes: bool,
 }
 
-impl<W: Write> JsonSteps<W> {
+impl<'w> JsonSteps<'w> {
     /// A log of a hart with this instruction set; `modes` says that the source
     /// of the steps knows the privilege modes.
     #[must_use]
-    pub fn new(isa: Isa, modes: bool, out: W) -> JsonSteps<W> {
+    pub fn new(isa: Isa, modes: bool, out: impl Write + 'w) -> JsonSteps<'w> {
         let mut steps = JsonSteps {
-            out,
+            out: Box::new(out),
             buffer: Vec::with_capacity(FULL + 1024),
             error: None,
             modes,
@@ -69,14 +71,14 @@ impl<W: Write> JsonSteps<W> {
         self.buffer.clear();
     }
 
-    /// The writer, with all that was gathered written to it.
+    /// Writes all that was gathered.
     ///
     /// # Errors
     ///
     /// The first write that failed.
-    pub fn into_inner(mut self) -> io::Result<W> {
+    pub fn end(mut self) -> io::Result<()> {
         self.flush();
-        self.error.map_or(Ok(self.out), Err)
+        self.error.map_or(Ok(()), Err)
     }
 
     fn line(&mut self, line: &Line<'_>) {
@@ -106,7 +108,7 @@ impl<W: Write> JsonSteps<W> {
     }
 }
 
-impl<W: Write> Observer for JsonSteps<W> {
+impl Observer for JsonSteps<'_> {
     const WANTS: Wants = Wants::ALL;
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {

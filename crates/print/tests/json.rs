@@ -170,9 +170,11 @@ fn runs_without_names_have_no_symbol() {
 fn steps_are_those_of_the_hart() {
     let mut kept = Kept::default();
     run(&mut kept);
-    let mut steps = JsonSteps::new(Isa::RV64GC, true, Vec::new());
+    let mut text = Vec::new();
+    let mut steps = JsonSteps::new(Isa::RV64GC, true, &mut text);
     run(&mut steps);
-    let values = lines(&steps.into_inner().unwrap());
+    steps.end().unwrap();
+    let values = lines(&text);
     assert_eq!(values[0]["schema"], "hartrace-log");
     let insns: Vec<&Value> = values.iter().filter(|v| v["type"] == "insn").collect();
     assert_eq!(insns.len(), kept.0.len());
@@ -201,7 +203,7 @@ fn a_failing_write_is_kept() {
     }
     let mut steps = JsonSteps::new(Isa::RV64GC, true, Full);
     run(&mut steps);
-    let error = steps.into_inner().err().unwrap();
+    let error = steps.end().err().unwrap();
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
 }
 

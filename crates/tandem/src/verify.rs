@@ -184,19 +184,8 @@ impl<M: Model> Verifier<M> {
     /// Checks what comes next. Breaks when the reporter does, or at the last
     /// instruction that was asked for; what is left of the bytes is not looked
     /// at then.
-    pub fn feed(&mut self, bytes: &[u8], reporter: &mut impl Reporter) -> ControlFlow<()> {
-        let mut bytes = bytes;
-        loop {
-            let next = match self.core.next.take() {
-                Some(next) => next,
-                None if self.core.ready => Next::Group,
-                None => self.core.reader.next(&mut bytes),
-            };
-            if next == Next::More {
-                return ControlFlow::Continue(());
-            }
-            self.deal(next, &mut bytes, reporter)?;
-        }
+    pub fn feed(&mut self, bytes: &[u8], reporter: &mut dyn Reporter) -> ControlFlow<()> {
+        self.core.feed(&mut self.model, bytes, reporter)
     }
 
     /// Bytes are missing here, for this reason and value: a frame of a
@@ -205,52 +194,85 @@ impl<M: Model> Verifier<M> {
         &mut self,
         fault: Fault,
         value: u64,
-        reporter: &mut impl Reporter,
+        reporter: &mut dyn Reporter,
     ) -> ControlFlow<()> {
-        let problem = self.core.reader.missing(fault, value);
-        self.deal(Next::Problem(problem), &mut &[][..], reporter)
+        let problem = Next::Problem(self.core.reader.missing(fault, value));
+        self.core
+            .deal(&mut self.model, problem, &mut &[][..], reporter)
     }
 
     /// The trace has ended.
-    pub fn finish(&mut self, reporter: &mut impl Reporter) -> ControlFlow<()> {
+    pub fn finish(&mut self, reporter: &mut dyn Reporter) -> ControlFlow<()> {
+        self.core.finish(&mut self.model, reporter)
+    }
+}
+
+impl Core {
+    fn feed(
+        &mut self,
+        model: &mut dyn Model,
+        bytes: &[u8],
+        reporter: &mut dyn Reporter,
+    ) -> ControlFlow<()> {
+        let mut bytes = bytes;
         loop {
-            let next = match self.core.next.take() {
-                Some(next) if next != Next::More => next,
-                _ if self.core.ready => Next::Group,
-                _ => self.core.reader.finish(),
+            let next = match self.next.take() {
+                Some(next) => next,
+                None if self.ready => Next::Group,
+                None => self.reader.next(&mut bytes),
             };
             if next == Next::More {
                 return ControlFlow::Continue(());
             }
-            self.deal(next, &mut &[][..], reporter)?;
+            self.deal(model, next, &mut bytes, reporter)?;
+        }
+    }
+
+    fn finish(&mut self, model: &mut dyn Model, reporter: &mut dyn Reporter) -> ControlFlow<()> {
+        loop {
+            let next = match self.next.take() {
+                Some(next) if next != Next::More => next,
+                _ if self.ready => Next::Group,
+                _ => self.reader.finish(),
+            };
+            if next == Next::More {
+                return ControlFlow::Continue(());
+            }
+            self.deal(model, next, &mut &[][..], reporter)?;
         }
     }
 
     fn deal(
         &mut self,
+        model: &mut dyn Model,
         next: Next,
         bytes: &mut &[u8],
-        reporter: &mut impl Reporter,
+        reporter: &mut dyn Reporter,
     ) -> ControlFlow<()> {
         match next {
             Next::More => ControlFlow::Continue(()),
             Next::Problem(problem) => {
                 reporter.problem(&problem)?;
                 // Something may have happened that was not reported.
-                self.core.shadow.forget();
+                self.shadow.forget();
                 ControlFlow::Continue(())
             }
             Next::Resumed(skipped) => {
                 reporter.resumed(skipped);
                 ControlFlow::Continue(())
             }
-            Next::Group => self.group(bytes, reporter),
+            Next::Group => self.group(model, bytes, reporter),
         }
     }
 
     /// Handles the group that was read, and plain ones after it.
-    fn group(&mut self, bytes: &mut &[u8], reporter: &mut impl Reporter) -> ControlFlow<()> {
-        let Verifier { model, core } = self;
+    fn group(
+        &mut self,
+        model: &mut dyn Model,
+        bytes: &mut &[u8],
+        reporter: &mut dyn Reporter,
+    ) -> ControlFlow<()> {
+        let core = self;
         let act = core.act();
         let executes = matches!(act, Act::Run | Act::Attempt);
         let executes = executes || matches!(act, Act::Interrupt(_) | Act::Guess);
@@ -394,7 +416,7 @@ impl Core {
     }
 
     /// Copies volatile CSRs the trace has reported (3.1, step 2).
-    fn copy_volatile(&mut self, model: &mut impl Model) {
+    fn copy_volatile(&mut self, model: &mut dyn Model) {
         for register in self.fresh.iter() {
             let (Some(csr), Some(told)) = (register.as_csr(), self.shadow.get(register)) else {
                 continue;
@@ -409,7 +431,7 @@ impl Core {
 
     /// Whether the model would take an interrupt if it were pending: enabled
     /// by itself, and globally in the mode it goes to.
-    fn is_enabled(&self, model: &impl Model, code: u32) -> bool {
+    fn is_enabled(&self, model: &dyn Model, code: u32) -> bool {
         let csr = |number| model.read(Place::Csr(number)).ok();
         let (Some(mstatus), Some(mie)) = (csr(csr::MSTATUS), csr(csr::MIE)) else {
             return true;
@@ -430,7 +452,7 @@ impl Core {
 }
 
 /// Fills the shadow with the model's state.
-fn adopt(shadow: &mut Shadow, model: &impl Model) {
+fn adopt(shadow: &mut Shadow, model: &dyn Model) {
     for number in 0..32 {
         for reg in [RegId::X(number), RegId::F(number)] {
             if let Ok(value) = model.read(Place::Reg(reg)) {

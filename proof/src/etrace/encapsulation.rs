@@ -11,7 +11,7 @@ use std::path::Path;
 use hartrace_capture::config::{Config as Settings, Etrace};
 use hartrace_capture::input::Input;
 use hartrace_capture::trace::{
-    CoreSight, Formatter, Pib, PibWidth, RamSink, Transport, read_pins, write_pins,
+    CoreSight, Formatter, Pib, PibWidth, RamBuffer, RamSink, Transport, read_pins, write_pins,
 };
 use hartrace_etrace::{
     Config, DataConfig, Decoder, Encapsulation, Encoder, Form, Framer, Kind, Packer, Piece, Resync,
@@ -19,7 +19,6 @@ use hartrace_etrace::{
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Consumer, Effects, Event, HartId, Image, Observer, Port, Step, Wants};
-use hartrace_ntrace::RamBuffer;
 
 use crate::generate::Random;
 use crate::trace::{Recorded, programs};
@@ -485,7 +484,7 @@ fn esp32(
         return Err(format!("{} as {form:?}: {seen:?}", program.name));
     }
     let sink = RamSink::from_registers(0x1000, 0x1000 + 0x3ffc, 0x1000);
-    let mut buffer = RamBuffer::new(sink).map_err(|e| e.to_string())?;
+    let mut buffer = RamBuffer::new(sink, 0).map_err(|e| e.to_string())?;
     let mut whole = bytes.clone();
     whole.resize(whole.len().next_multiple_of(4), 0);
     buffer.write(&whole);

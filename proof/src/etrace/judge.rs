@@ -17,6 +17,8 @@ pub struct EJudge {
     context_width: u8,
     ecause_width: u8,
     tval_width: u8,
+    /// Interrupts have `tval`, too.
+    interrupt_tval: bool,
     time_width: u8,
     /// Nothing is ever synchronised because it is time.
     never: bool,
@@ -38,6 +40,7 @@ impl EJudge {
             context_width: config.context_width,
             ecause_width: config.ecause_width,
             tval_width: config.iaddress_width,
+            interrupt_tval: config.version == Version::V1_1_1 || config.interrupt_tval,
             time_width: super::time_bits(config),
             never: config.resync.unit == ResyncUnit::Off,
             loses: ETrace::has_loss(setting),
@@ -99,7 +102,8 @@ impl Judge for EJudge {
         let notify = heard.has(|m| m == Mark::Notify);
         // Where `itype` does not show direct jumps, the encoder takes one into another
         // context for a change that a decoder would not notice, and starts anew.
-        let moved = |last: &Item| last.context != item.context;
+        let jumped = |last: &Item| last.next != last.pc.wrapping_add(last.length().into());
+        let moved = |last: &Item| last.context != item.context && jumped(last);
         let anew = self.hides_jumps && heard.last.as_ref().is_some_and(moved);
         let wrong = [
             (
@@ -208,12 +212,12 @@ impl Judge for EJudge {
         };
         let illegal = cause == Cause::Exception(Some(2));
         let told = tval.map(|tval| self.isa.xlen().wrap(signed(tval, self.tval_width)));
-        let tval = match (self.draft, interrupt) {
-            (false, true) => trap.tval.is_none(),
-            // The field has room for the address only.
-            (true, false) if illegal => trap.tval.is_none(),
-            _ => trap.tval == told,
+        // For an illegal instruction the draft has its address in the field.
+        let has_tval = match interrupt {
+            true => self.interrupt_tval,
+            false => !(self.draft && illegal),
         };
+        let tval = trap.tval == told.filter(|_| has_tval);
         epc && handler && cause == trap.cause && tval
     }
 

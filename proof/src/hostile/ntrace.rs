@@ -1,10 +1,10 @@
 //! N-Trace: the bytes of messages and what carries them.
 
+use hartrace_capture::trace::{Order, Pib, PibReader, PibWidth, PibWriter, RamSink};
 use hartrace_flow::decode::Framing as _;
 use hartrace_isa::Xlen;
 use hartrace_ntrace::{
-    Body, Btype, Evcode, Fault, Framer, Layout, Message, Order, Pib, PibReader, PibWidth,
-    PibWriter, Piece, Process, RamSink, Sink, Sync, guess,
+    Body, Btype, Evcode, Fault, Framer, Layout, Message, Piece, Process, Sink, Sync, guess,
 };
 
 use super::{Input, ensure};
@@ -183,8 +183,11 @@ fn ring(dump: &[u8], pointer: u64) -> Result<(), String> {
     ensure(!ram.wrapped || held == dump.len(), || {
         format!("{held} bytes held")
     })?;
-    let whole: usize = trace.whole().iter().map(|part| part.len()).sum();
-    ensure(whole + trace.cut == held, || format!("{trace:?}"))
+    let all = trace.concat();
+    let whole = trace.messages().concat();
+    ensure(all.len() == held && all.ends_with(&whole), || {
+        format!("{trace:?}")
+    })
 }
 
 pub(super) fn message_seeds() -> Vec<Vec<u8>> {

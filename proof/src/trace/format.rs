@@ -3,11 +3,10 @@
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use hartrace_capture::shard::Part;
 use hartrace_flow::decode::Framing;
 pub use hartrace_flow::encode::Counters;
 use hartrace_flow::encode::Sink;
-use hartrace_flow::{Consumer, Decode, Event, HartId, Image, IngressSink, PortConfig};
+use hartrace_flow::{Consumer, Decode, Event, Gather, HartId, Image, IngressSink, PortConfig};
 use hartrace_isa::{Isa, ItypeTable};
 
 use super::{Judge, Rules};
@@ -69,7 +68,7 @@ impl Consumer for Events {
     }
 }
 
-impl Part for Events {
+impl Gather for Events {
     fn is_full(&self) -> bool {
         self.0.len() > 64
     }
@@ -148,6 +147,13 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
 
     /// Where decoding can begin.
     fn sync_points(config: &Self::Config, bytes: &[u8]) -> Vec<Point>;
+
+    /// How many syncs later than the second after some damage everything need be right
+    /// again: 0 where the boundaries of messages are found before that.
+    fn late(config: &Self::Config) -> usize {
+        let _ = config;
+        0
+    }
 
     /// Length of the message at the front of the bytes.
     fn first_len(config: &Self::Config, bytes: &[u8]) -> usize;

@@ -27,6 +27,15 @@ impl Sink for Wire {
     }
 }
 
+/// Where a hart is in its steps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Halfwords and traps so far.
+    position: u64,
+    /// A loss was reported, and no start since. Other harts start when they do.
+    lost: bool,
+}
+
 /// The encoder, and where in the steps it starts again after a loss.
 #[derive(Debug)]
 struct Tap<F: Format> {
@@ -34,10 +43,8 @@ struct Tap<F: Format> {
     wire: Wire,
     config: F::Config,
     loses: bool,
-    /// A loss was reported, and no start since.
-    lost: bool,
-    /// Halfwords and traps of each hart so far.
-    positions: Vec<u64>,
+    /// Of each hart.
+    harts: Vec<Place>,
     restarts: Rc<RefCell<Vec<(HartId, u64)>>>,
 }
 
@@ -47,20 +54,20 @@ impl<F: Format> IngressSink for Tap<F> {
             return self.encoder.ingress(hart, block);
         }
         let index = hart.0 as usize;
-        if self.positions.len() <= index {
-            self.positions.resize(index + 1, 0);
+        if self.harts.len() <= index {
+            self.harts.resize(index + 1, Place::default());
         }
         let before = self.wire.0.borrow().len();
         self.encoder.ingress(hart, block);
-        let position = self.positions.get(index).copied().unwrap_or_default();
+        let Some(place) = self.harts.get_mut(index) else {
+            return;
+        };
         let bytes = self.wire.0.borrow();
         let new = bytes.get(before..).unwrap_or_default();
-        if !new.is_empty() && F::restarts(&self.config, new, &mut self.lost) {
-            self.restarts.borrow_mut().push((hart, position));
+        if !new.is_empty() && F::restarts(&self.config, new, &mut place.lost) {
+            self.restarts.borrow_mut().push((hart, place.position));
         }
-        if let Some(position) = self.positions.get_mut(index) {
-            *position += u64::from(block.iretire) + u64::from(block.itype.is_trap());
-        }
+        place.position += u64::from(block.iretire) + u64::from(block.itype.is_trap());
     }
 
     fn finish(&mut self) {
@@ -99,8 +106,7 @@ impl<'i, F: Format> Pipe<'i, F> {
             wire: wire.clone(),
             config: setting.config.clone(),
             loses: F::has_loss(setting),
-            lost: false,
-            positions: Vec::new(),
+            harts: Vec::new(),
             restarts: Rc::clone(&restarts),
         };
         Ok(Pipe {

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use hartrace_capture::shard::{self, Part};
+use hartrace_capture::shard;
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
-    Consumer, Effects, Event, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Retirement,
-    Run, Step, Wants,
+    Consumer, Effects, Event, Gather, HartId, Ingress, IngressSink, Observer, Port, PortConfig,
+    Retirement, Run, Step, Wants,
 };
 
 use super::{Format, Out, Recorded, Subjects, programs};
@@ -38,7 +38,7 @@ impl Consumer for Count {
     }
 }
 
-impl Part for Count {}
+impl Gather for Count {}
 
 /// Counts bytes.
 #[derive(Clone, Copy, Debug, Default)]

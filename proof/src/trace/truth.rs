@@ -445,6 +445,7 @@ impl<F: Format> Consumer for Truth<F> {
             Event::Access(access) => {
                 self.compare(id, |_, _, _| Err(format!("{access:x?} out of nowhere")))
             }
+            Event::DataGap(gap) => self.compare(id, |_, _, _| Err(format!("unexpected: {gap:?}"))),
             Event::Warning(warning) => {
                 self.compare(id, |_, _, _| Err(format!("unexpected: {warning:?}")))
             }

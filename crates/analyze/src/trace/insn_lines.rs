@@ -40,7 +40,7 @@ pub fn instruction_text(pc: u64, insn: &Fetched, names: &Names) -> String {
     let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
     match operands {
         "" => mnemonic.to_owned(),
-        operands => format!("{mnemonic:<8}{operands}"),
+        operands => format!("{mnemonic:<7} {operands}"),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::places::Places;
 use crate::spaces::Spaces;
 use crate::stacks::{Grouping, Odd, OddJump, StackSink};
 use hartrace_flow::{
-    AccessKind, Cause, Consumer, DataAccess, Event, Gap, HartId, Image, Mark, Ownership, PerHart,
-    Run, Trap, Warning,
+    AccessKind, Cause, Consumer, DataAccess, DataGap, Event, Gap, HartId, Image, Mark, Ownership,
+    PerHart, Run, Touch, Trap, Warning,
 };
 use hartrace_isa::csr;
 use std::fmt;
@@ -32,10 +32,10 @@ pub struct ListingStyle<'a> {
 /// Lists what was executed, as text: one instruction per line, indented by calls, and
 /// lines that begin with `--` for everything else. Data accesses stand after their
 /// instruction where all of a run is shown without source.
-pub struct TraceListing<'a, F> {
+pub struct TraceListing<'a> {
     follower: Follower<'a, Odds>,
     window: Option<Window<'a>>,
-    page: Page<'a, F>,
+    page: Page<'a>,
 }
 
 /// The odd jumps that were reported since the last look.
@@ -50,14 +50,14 @@ impl StackSink for Odds {
     }
 }
 
-impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
+impl<'a> TraceListing<'a> {
     /// A listing of all harts, as they come.
     pub fn new(
         image: &'a Image,
         (places, functions): (&'a Places<'a>, Functions),
         style: ListingStyle<'a>,
-        flush: F,
-    ) -> TraceListing<'a, F> {
+        flush: impl FnMut(&mut Vec<u8>) + Send + 'a,
+    ) -> TraceListing<'a> {
         let lines = InsnLines::new(places, style.colour, style.source);
         TraceListing {
             follower: Follower::new(image, functions, Grouping::default(), Odds::default()),
@@ -78,7 +78,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
 
     /// Lists only a part.
     #[must_use]
-    pub fn within(mut self, window: Window<'a>) -> TraceListing<'a, F> {
+    pub fn within(mut self, window: Window<'a>) -> TraceListing<'a> {
         self.window = Some(window);
         self.page.whole = false;
         self
@@ -91,7 +91,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     }
 
     /// The text.
-    pub fn out(&mut self) -> &mut Gathered<F> {
+    pub fn out(&mut self) -> &mut Gathered<'a> {
         &mut self.page.out
     }
 
@@ -111,7 +111,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> TraceListing<'a, F> {
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
+impl Consumer for TraceListing<'_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         if self.window.as_ref().is_some_and(Window::is_done) {
             return ControlFlow::Break(());
@@ -136,7 +136,7 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for TraceListing<'_, F> {
 }
 
 /// The text, as it is written.
-struct Page<'a, F> {
+struct Page<'a> {
     image: &'a Image,
     lines: RunText<'a, InsnLines<'a>>,
     palette: Palette,
@@ -145,21 +145,22 @@ struct Page<'a, F> {
     harts: bool,
     /// The source line that each hart is at.
     source: PerHart<u32>,
-    /// Where the text of the last run starts, if nothing came after it.
-    last: Option<usize>,
+    /// Where the text of the last run starts and the address of the run, if nothing came
+    /// after it.
+    last: Option<(usize, u64)>,
     /// Each run is shown whole, a line for each instruction and no others.
     whole: bool,
-    out: Gathered<F>,
+    out: Gathered<'a>,
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
+impl Page<'_> {
     #[inline]
     fn run(&mut self, hart: HartId, run: &Run, depth: u8) {
         let space = self.spaces.of(hart);
         let line = self.source.of(hart);
         // The text of a run stays until the next: an access may be added to it.
         self.out.added();
-        self.last = self.whole.then_some(self.out.text().len());
+        self.last = self.whole.then_some((self.out.text().len(), run.start));
         if !self.harts {
             self.lines.append(space, run, depth, line, self.out.text());
             return;
@@ -175,19 +176,38 @@ impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
 
     /// Adds an access to the line of its instruction.
     fn access(&mut self, hart: HartId, data: &DataAccess) {
-        let at = (self.last.zip(data.insn)).and_then(|(start, insn)| {
+        let at = (self.last.zip(data.insn)).and_then(|((start, pc), insn)| {
             let lines = self.out.text().get(start..)?;
             let mut ends = lines.iter().enumerate().filter(|(_, b)| **b == b'\n');
             let (end, _) = ends.nth(insn as usize)?;
-            Some(start + end)
+            let reads = data.access.kind.is_csr() && self.only_reads(hart, pc, insn);
+            Some((start + end, reads))
         });
         match at {
-            Some(at) => {
-                let text = format!("  ; {}", access(data));
+            Some((at, reads)) => {
+                let text = format!("  ; {}", access(data, reads));
                 self.out.text().splice(at..at, text.into_bytes());
             }
-            None => self.say(Some(hart), self.palette.event, access(data)),
+            None => self.say(Some(hart), self.palette.event, access(data, false)),
         }
+    }
+
+    /// Whether an instruction of the run at `pc` is one of those that read a CSR and set
+    /// or clear no bits of it: their `rs1`, or the immediate in its place, is 0.
+    fn only_reads(&self, hart: HartId, pc: u64, insn: u32) -> bool {
+        let space = self.spaces.of(hart);
+        let mut insns = self.image.insns(space, pc, u64::from(insn) + 1);
+        insns.nth(insn as usize).is_some_and(|(_, fetched)| {
+            let touch = Touch::of(fetched.bits, fetched.isa);
+            let sets = matches!(
+                touch,
+                Touch::Accesses {
+                    kind: AccessKind::CsrReadSet | AccessKind::CsrReadClear,
+                    ..
+                }
+            );
+            sets && fetched.bits >> 15 & 31 == 0
+        })
     }
 
     fn say(&mut self, hart: Option<HartId>, colour: &str, what: impl fmt::Display) {
@@ -254,13 +274,14 @@ impl<F: FnMut(&mut Vec<u8>)> Page<'_, F> {
             Event::Access(event) => return self.access(hart, event),
             Event::Mark(event) => (bold, mark(*event)),
             Event::Gap(event) => (alarm, gap(event)),
+            Event::DataGap(event) => (alarm, data_gap(event)),
             Event::Warning(event) => (alarm, warning(event)),
         };
         self.say(Some(hart), colour, text);
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Show for Page<'_, F> {
+impl Show for Page<'_> {
     fn skip(&mut self, to: Skip) {
         for (_, line) in self.source.iter_mut() {
             *line = 0;
@@ -337,15 +358,20 @@ fn gap(gap: &Gap) -> String {
     text
 }
 
+fn data_gap(gap: &DataGap) -> String {
+    format!("data gap at byte {:#x}: {}", gap.at, gap.reason)
+}
+
 fn warning(warning: &Warning) -> String {
     format!("warning at byte {:#x}: {}", warning.at, warning.reason)
 }
 
 /// `load 4 0x80001000 = 0x2a`, `add 4 0x80001000 = 0x2b, was 0x2a`,
-/// `write mstatus = 0x8, was 0x0`.
-fn access(data: &DataAccess) -> String {
+/// `write mstatus = 0x8, was 0x0`; `read mstatus = 0x8` if the instruction only reads.
+fn access(data: &DataAccess, reads: bool) -> String {
     let access = &data.access;
     let what = match access.kind {
+        AccessKind::CsrReadSet | AccessKind::CsrReadClear if reads => "read",
         AccessKind::Load => "load",
         AccessKind::Store => "store",
         AccessKind::CsrReadWrite => "write",
@@ -375,7 +401,7 @@ fn access(data: &DataAccess) -> String {
     if let Some(value) = access.data {
         text += &format!(" = {value:#x}");
     }
-    if let Some(value) = access.operand {
+    if let Some(value) = access.operand.filter(|_| !reads) {
         text += &format!(", was {value:#x}");
     }
     text

@@ -20,18 +20,22 @@ use std::ops::ControlFlow;
 /// let _ = list.event(HartId(0), &Event::Run(run));
 /// assert_eq!(list.out.text(), b"00001000\n00001004\n");
 /// ```
-pub struct PcList<'a, F> {
+pub struct PcList<'a> {
     image: &'a Image,
     lines: RunText<'a, Lines>,
     spaces: Spaces,
     traps: bool,
     /// The text.
-    pub out: Gathered<F>,
+    pub out: Gathered<'a>,
 }
 
-impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
+impl<'a> PcList<'a> {
     /// A list of the pcs of all harts, as they come.
-    pub fn new(image: &'a Image, xlen: Xlen, flush: F) -> PcList<'a, F> {
+    pub fn new(
+        image: &'a Image,
+        xlen: Xlen,
+        flush: impl FnMut(&mut Vec<u8>) + Send + 'a,
+    ) -> PcList<'a> {
         PcList {
             image,
             lines: RunText::new(image, Lines(xlen)),
@@ -43,7 +47,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
 
     /// Lists ecall and ebreak too, which do not retire.
     #[must_use]
-    pub fn listing_traps(mut self) -> PcList<'a, F> {
+    pub fn listing_traps(mut self) -> PcList<'a> {
         self.traps = true;
         self
     }
@@ -65,7 +69,7 @@ impl<'a, F: FnMut(&mut Vec<u8>)> PcList<'a, F> {
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Consumer for PcList<'_, F> {
+impl Consumer for PcList<'_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match event {
             Event::Run(run) => self.run(hart, run),
@@ -80,7 +84,6 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for PcList<'_, F> {
         ControlFlow::Continue(())
     }
 
-    #[inline]
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         for run in runs {
             self.run(hart, run);

@@ -12,7 +12,7 @@ const PIECE: usize = 1 << 14;
 const MANY: usize = 1 << 20;
 
 /// Gives `take` the addresses of all executed instructions in pieces.
-pub struct PcPieces<'a, F> {
+pub struct PcPieces<'a> {
     image: &'a Image,
     spaces: Spaces,
     /// The addresses of runs, each found once.
@@ -20,12 +20,12 @@ pub struct PcPieces<'a, F> {
     pcs: Vec<u64>,
     piece: Vec<u64>,
     harts: Vec<HartId>,
-    take: F,
+    take: Box<dyn FnMut(Vec<u64>) + 'a>,
 }
 
-impl<'a, F: FnMut(Vec<u64>)> PcPieces<'a, F> {
+impl<'a> PcPieces<'a> {
     /// Nothing yet.
-    pub fn new(image: &'a Image, take: F) -> PcPieces<'a, F> {
+    pub fn new(image: &'a Image, take: impl FnMut(Vec<u64>) + 'a) -> PcPieces<'a> {
         PcPieces {
             image,
             spaces: Spaces::default(),
@@ -33,7 +33,7 @@ impl<'a, F: FnMut(Vec<u64>)> PcPieces<'a, F> {
             pcs: Vec::new(),
             piece: Vec::new(),
             harts: Vec::new(),
-            take,
+            take: Box::new(take),
         }
     }
 
@@ -43,6 +43,7 @@ impl<'a, F: FnMut(Vec<u64>)> PcPieces<'a, F> {
     }
 
     /// The harts that executed anything so far.
+    #[must_use]
     pub fn harts(&self) -> &[HartId] {
         &self.harts
     }
@@ -73,7 +74,7 @@ impl<'a, F: FnMut(Vec<u64>)> PcPieces<'a, F> {
     }
 }
 
-impl<F: FnMut(Vec<u64>)> Consumer for PcPieces<'_, F> {
+impl Consumer for PcPieces<'_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match event {
             Event::Run(run) => self.run(hart, run),

@@ -11,6 +11,7 @@ use super::program::{Program, Trace};
 use super::read::{ConfigError, Problem, Reader, SECTIONS, nearest};
 use super::section::Section as _;
 use super::tandem::Tandem;
+use super::transport::TransportSection;
 use super::write::Writer;
 use crate::input::{Input, InputError};
 use std::fmt;
@@ -40,6 +41,8 @@ pub struct Config {
     pub ctr: Records,
     /// `[filter]`.
     pub filter: Filter,
+    /// `[transport]`.
+    pub transport: TransportSection,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -67,6 +70,7 @@ impl Config {
             tandem: self.tandem.over(below.tandem),
             ctr: self.ctr.over(below.ctr),
             filter: self.filter.over(below.filter),
+            transport: self.transport.over(below.transport),
             trace: self.trace.or(below.trace),
         }
     }
@@ -159,6 +163,7 @@ impl Config {
                 "tandem" => config.tandem = Tandem::read(reader, table),
                 "ctr" => config.ctr = Records::read(reader, table),
                 "filter" => config.filter = Filter::read(reader, table),
+                "transport" => config.transport = TransportSection::read(reader, table),
                 "trace" => config.trace = Trace::read(reader, table, key.span()),
                 _ => {
                     let problem = Problem::UnknownSection {
@@ -194,6 +199,7 @@ impl Config {
         self.ntrace.write(out)?;
         self.etrace.write(out)?;
         self.tandem.write(out)?;
+        self.transport.write(out)?;
         self.ctr.write(out)
     }
 }

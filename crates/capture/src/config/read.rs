@@ -12,7 +12,16 @@ use toml::de::{DeTable, DeValue};
 
 /// The names of all sections.
 pub(super) const SECTIONS: &[&str] = &[
-    "program", "ingress", "hart", "filter", "ntrace", "etrace", "tandem", "ctr", "trace",
+    "program",
+    "ingress",
+    "hart",
+    "filter",
+    "ntrace",
+    "etrace",
+    "tandem",
+    "ctr",
+    "transport",
+    "trace",
 ];
 /// What is wrong with a configuration, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

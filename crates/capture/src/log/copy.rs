@@ -2,9 +2,11 @@
 
 use super::{Chosen, Damage, LineCount, LogReader};
 use crate::input::{Input, InputError};
-use hartrace_flow::Observer;
+use hartrace_flow::HartId;
+use hartrace_flow::erase::{Dyn, Erased, Events, Everything, Kind, Source, Steps, Transfers};
+use std::ops::ControlFlow;
 
-/// A log that was read to its end.
+/// A log that was read.
 pub struct Copied<O> {
     /// What took the steps.
     pub chosen: Chosen<O>,
@@ -28,33 +30,99 @@ impl<O> Copied<O> {
     }
 }
 
-impl LogReader<'_> {
-    /// Gives all steps to `chosen`. Now and then `after` gets it, and the number
-    /// of bytes that are done.
-    ///
-    /// # Errors
-    ///
-    /// A failing read, and whatever `after` returns.
-    pub fn copy<O: Observer, E: From<InputError>>(
-        mut self,
+/// What looks after a log while it is read: now and then it gets the harts, whether
+/// they are too many, and the number of bytes that are done. A break ends the reading.
+pub type Overseer<'a> = dyn FnMut(&[HartId], bool, u64) -> ControlFlow<()> + 'a;
+
+/// A whole log as a source of steps, compiled once for each kind of observer.
+pub struct LogSource<'a, 'l> {
+    reader: LogReader<'l>,
+    input: Input,
+    only: Option<HartId>,
+    single: bool,
+    after: &'a mut Overseer<'a>,
+}
+
+impl<'a, 'l> LogSource<'a, 'l> {
+    /// The steps of the hart `only`, or of all; `single` outputs have no room for two.
+    pub fn new(
+        reader: LogReader<'l>,
         input: Input,
-        mut chosen: Chosen<O>,
-        mut after: impl FnMut(&Chosen<O>, u64) -> Result<(), E>,
-    ) -> Result<Copied<O>, E> {
+        (only, single): (Option<HartId>, bool),
+        after: &'a mut Overseer<'a>,
+    ) -> LogSource<'a, 'l> {
+        LogSource {
+            reader,
+            input,
+            only,
+            single,
+            after,
+        }
+    }
+
+    fn copy<K: Kind>(self, out: &mut Dyn<'_>) -> Result<Copied<()>, InputError> {
+        let LogSource {
+            mut reader, after, ..
+        } = self;
         let (mut damage, mut lines) = (Damage::default(), LineCount::default());
+        let mut steps = Chosen::new(Erased::<K>::new(out), self.only, self.single);
         let mut done = 0;
-        input.chunks(|chunk| {
-            self.feed(chunk, &mut chosen, &mut |error| damage.add(error));
+        let read: Result<(), Stop> = self.input.chunks(|chunk| {
+            reader.feed(chunk, &mut steps, &mut |error| damage.add(error));
             lines.feed(chunk);
             done += chunk.len() as u64;
-            after(&chosen, done)
-        })?;
-        self.finish(&mut chosen, &mut |error| damage.add(error));
+            match after(steps.harts(), steps.clash(), done) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Stop::Ended),
+            }
+        });
+        match read {
+            Ok(()) => reader.finish(&mut steps, &mut |error| damage.add(error)),
+            Err(Stop::Ended) => {}
+            Err(Stop::Failed(error)) => return Err(error),
+        }
         Ok(Copied {
-            chosen,
+            chosen: steps.seen_by(()),
             damage,
             lines: lines.count(),
-            traps: self.has_traps(),
+            traps: reader.has_traps(),
         })
+    }
+}
+
+/// Why reading ends.
+enum Stop {
+    Ended,
+    Failed(InputError),
+}
+
+impl From<InputError> for Stop {
+    fn from(error: InputError) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+impl Source for LogSource<'_, '_> {
+    type Output = Result<Copied<()>, InputError>;
+
+    fn events(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Events>(out)
+    }
+
+    fn transfers(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Transfers>(out)
+    }
+
+    fn steps(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Steps>(out)
+    }
+
+    /// A log has single steps: accesses are among their effects.
+    fn data(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.everything(out)
+    }
+
+    fn everything(self, out: &mut Dyn<'_>) -> Self::Output {
+        self.copy::<Everything>(out)
     }
 }

@@ -2,7 +2,7 @@
 
 use hartrace_flow::{
     DataIngress, DataPort, Effects, HartId, Ingress, IngressSink, Observer, Port, PortConfig, Step,
-    Wants,
+    Straights, Wants, steps_of,
 };
 use hartrace_isa::ItypeTable;
 use hartrace_logs::{IngressColumns, IngressWriter, Iretire, RowError};
@@ -86,6 +86,10 @@ impl Observer for RowWriter<'_> {
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         self.0.step(hart, step, effects);
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        steps_of(self, hart, code);
     }
 
     fn finish(&mut self) {

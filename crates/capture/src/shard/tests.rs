@@ -24,7 +24,7 @@ impl Consumer for Keep {
     }
 }
 
-impl Part for Keep {
+impl Gather for Keep {
     fn is_full(&self) -> bool {
         self.events.len() >= self.room
     }

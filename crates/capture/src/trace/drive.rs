@@ -1,12 +1,13 @@
 //! Decodes a whole trace: on one thread or several, into one consumer or
 //! several, and counts what was decoded.
 
-use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace};
+use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace, TraceError};
 use crate::detect::{HEAD, detect};
 use crate::input::{Input, InputError, is_stdin};
-use crate::shard::{Part, Sharding};
+use crate::shard::Sharding;
 use hartrace_flow::{
-    Consumer, Decode as _, Event, Gap, HartId, Image, Kept, Reason, Run, Warning, boot,
+    Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Reason,
+    Run, Warning, boot,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -39,8 +40,19 @@ pub struct Decoded {
     pub harts: Vec<HartId>,
     /// The first gaps.
     pub first: Vec<Gap>,
+    /// Losses of data trace, the first kind first.
+    pub data_gaps: Vec<DataGaps>,
     /// What else was reported, the first kind first.
     pub warnings: Vec<Warned>,
+}
+
+/// Gaps of data trace of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataGaps {
+    /// The first of them.
+    pub first: DataGap,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// Warnings of one kind.
@@ -108,6 +120,22 @@ impl Decoded {
         }
     }
 
+    /// How many losses of data trace there are.
+    #[must_use]
+    pub fn data_gap_count(&self) -> u64 {
+        self.data_gaps.iter().map(|gaps| gaps.count).sum()
+    }
+
+    #[cold]
+    fn data_gap(&mut self, gaps: DataGaps) {
+        let code = gaps.first.reason.code;
+        let mut known = self.data_gaps.iter_mut();
+        match known.find(|known| known.first.reason.code == code) {
+            Some(known) => known.count += gaps.count,
+            None => self.data_gaps.push(gaps),
+        }
+    }
+
     /// Adds what was decoded right after this.
     pub fn add(&mut self, part: Decoded) {
         self.instructions += part.instructions;
@@ -118,6 +146,9 @@ impl Decoded {
         for hart in part.harts {
             self.appeared(hart);
         }
+        for gaps in part.data_gaps {
+            self.data_gap(gaps);
+        }
         for warned in part.warnings {
             self.warn(warned);
         }
@@ -127,22 +158,24 @@ impl Decoded {
 }
 
 /// Passes the events of one hart or of all on to `inner`, and counts them.
-#[derive(Clone, Debug, Default)]
-pub struct Watch<C> {
-    /// What takes the events.
-    pub inner: C,
+#[derive(Default)]
+pub(super) struct Watch<C> {
+    pub(super) inner: C,
     /// What was passed on.
-    pub decoded: Decoded,
+    pub(super) decoded: Decoded,
     only: Option<HartId>,
+    /// `inner` broke: it wants no more.
+    pub(super) ended: bool,
 }
 
 impl<C> Watch<C> {
     /// Events for `inner`: those of the hart `only`, or of all.
-    pub fn new(inner: C, only: Option<HartId>) -> Watch<C> {
+    pub(super) fn new(inner: C, only: Option<HartId>) -> Watch<C> {
         Watch {
             inner,
             decoded: Decoded::default(),
             only,
+            ended: false,
         }
     }
 
@@ -152,6 +185,12 @@ impl<C> Watch<C> {
             self.decoded.appeared(hart);
         }
         self.only.is_some_and(|only| only != hart)
+    }
+
+    #[inline]
+    fn note(&mut self, flow: ControlFlow<()>) -> ControlFlow<()> {
+        self.ended |= flow.is_break();
+        flow
     }
 }
 
@@ -171,13 +210,18 @@ impl<C: Consumer> Consumer for Watch<C> {
                     self.decoded.first.push(*gap);
                 }
             }
+            Event::DataGap(first) => {
+                let (first, count) = (*first, 1);
+                self.decoded.data_gap(DataGaps { first, count });
+            }
             Event::Warning(first) => {
                 let (first, count) = (*first, 1);
                 self.decoded.warn(Warned { first, count });
             }
             _ => {}
         }
-        self.inner.event(hart, event)
+        let flow = self.inner.event(hart, event);
+        self.note(flow)
     }
 
     #[inline]
@@ -187,7 +231,17 @@ impl<C: Consumer> Consumer for Watch<C> {
         }
         let insns = runs.iter().map(|run| u64::from(run.insns));
         self.decoded.instructions += insns.sum::<u64>();
-        self.inner.runs(hart, runs)
+        let flow = self.inner.runs(hart, runs);
+        self.note(flow)
+    }
+
+    #[inline]
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        let flow = self.inner.accesses(hart, accesses);
+        self.note(flow)
     }
 
     #[inline]
@@ -197,7 +251,8 @@ impl<C: Consumer> Consumer for Watch<C> {
         }
         let insns = runs.iter().map(|run| u64::from(run.insns));
         self.decoded.instructions += insns.sum::<u64>();
-        self.inner.kept_runs(hart, kept, runs)
+        let flow = self.inner.kept_runs(hart, kept, runs);
+        self.note(flow)
     }
 
     fn keeps(&self) -> bool {
@@ -205,9 +260,13 @@ impl<C: Consumer> Consumer for Watch<C> {
     }
 }
 
-impl<C: Part> Part for Watch<C> {
+impl<C: Gather> Gather for Watch<C> {
     fn is_full(&self) -> bool {
         self.inner.is_full()
+    }
+
+    fn give(&mut self) -> ControlFlow<()> {
+        self.inner.give()
     }
 }
 
@@ -225,7 +284,7 @@ impl Consumer for Ignore {
     }
 }
 
-impl Part for Ignore {}
+impl Gather for Ignore {}
 
 /// What a trace is made of.
 #[derive(Clone, Debug)]
@@ -238,46 +297,104 @@ pub struct Tallied {
     pub decoded: Option<Decoded>,
 }
 
+/// Why a trace could not be decoded.
+#[derive(Debug)]
+pub enum DecodeError {
+    /// A failing read.
+    Input(InputError),
+    /// Settings that contradict each other.
+    Settings(SettingsError),
+}
+
+impl From<InputError> for DecodeError {
+    fn from(error: InputError) -> DecodeError {
+        DecodeError::Input(error)
+    }
+}
+
+impl From<SettingsError> for DecodeError {
+    fn from(error: SettingsError) -> DecodeError {
+        DecodeError::Settings(error)
+    }
+}
+
+impl From<DecodeError> for TraceError {
+    fn from(error: DecodeError) -> TraceError {
+        match error {
+            DecodeError::Input(error) => error.into(),
+            DecodeError::Settings(error) => error.into(),
+        }
+    }
+}
+
+/// Why reading ends.
+enum Stop {
+    /// Nobody wants more.
+    Ended,
+    Failed(InputError),
+}
+
+impl From<InputError> for Stop {
+    fn from(error: InputError) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+// Everything below is compiled here, once, whatever takes the events: a caller's
+// types appear only behind `dyn`.
 impl Trace {
-    /// Gives the events to `out`. Now and then `after` gets it, and the number
-    /// of bytes that are done. Memory does not grow with the trace.
+    /// Gives the events of the hart `only`, or of all, to `out`, until it breaks. Now
+    /// and then `after` gets what was decoded so far, and the number of bytes that are
+    /// done. Memory does not grow with the trace.
     ///
     /// # Errors
     ///
     /// A failing read, settings that contradict each other, and whatever
     /// `after` returns.
-    pub fn decode<C, E>(
+    pub fn decode<E: From<DecodeError>>(
         self,
         image: &Image,
-        out: &mut C,
-        after: impl FnMut(&mut C, u64) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        C: Consumer,
-        E: From<InputError> + From<SettingsError>,
-    {
-        self.decode_counting(image, out, None, after)
+        only: Option<HartId>,
+        out: &mut dyn Consumer,
+        after: impl FnMut(&Decoded, u64) -> Result<(), E>,
+    ) -> Result<Decoded, E> {
+        self.decode_counting(image, only, (out, None), after)
     }
 
-    /// The same; `counting` gets the bytes too.
+    /// The same; a counter gets the bytes too.
     ///
     /// # Errors
     ///
     /// As [`Trace::decode`].
-    pub fn decode_counting<C, E>(
+    pub fn decode_counting<E: From<DecodeError>>(
         self,
         image: &Image,
-        out: &mut C,
-        mut counting: Option<&mut Counting>,
-        mut after: impl FnMut(&mut C, u64) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        C: Consumer,
-        E: From<InputError> + From<SettingsError>,
-    {
+        only: Option<HartId>,
+        (out, counting): (&mut dyn Consumer, Option<&mut Counting>),
+        mut after: impl FnMut(&Decoded, u64) -> Result<(), E>,
+    ) -> Result<Decoded, E> {
+        let mut failed = None;
+        let mut after = |decoded: &Decoded, done| match after(decoded, done) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        let watch = (Watch::new(out, only), counting);
+        let decoded = self.decode_all(image, watch, &mut after)?;
+        failed.map_or(Ok(decoded), Err)
+    }
+
+    fn decode_all(
+        self,
+        image: &Image,
+        (mut watch, mut counting): (Watch<&mut dyn Consumer>, Option<&mut Counting>),
+        after: &mut dyn FnMut(&Decoded, u64) -> ControlFlow<()>,
+    ) -> Result<Decoded, DecodeError> {
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut done = 0;
-        self.input.chunks(|chunk| {
+        let read: Result<(), Stop> = self.input.chunks(|chunk| {
             for step in chunk.chunks(STEP) {
                 if let Some(counting) = &mut counting {
                     counting.feed(step);
@@ -285,54 +402,82 @@ impl Trace {
                 let mut rest = step;
                 while !rest.is_empty() {
                     // A pause comes after a message, so there is one at least.
-                    let used = decoder.feed(rest, out).max(1);
+                    let used = decoder.feed(rest, &mut watch).max(1);
+                    if watch.ended {
+                        return Err(Stop::Ended);
+                    }
                     rest = rest.get(used..).unwrap_or_default();
                 }
                 done += step.len() as u64;
-                after(out, done)?;
+                if after(&watch.decoded, done).is_break() {
+                    return Err(Stop::Ended);
+                }
             }
-            Ok::<(), E>(())
-        })?;
-        decoder.finish(out);
-        after(out, done)
+            Ok(())
+        });
+        match read {
+            Ok(()) => {
+                decoder.finish(&mut watch);
+                if !watch.ended {
+                    // Nothing is left to stop.
+                    let _ = after(&watch.decoded, done);
+                }
+            }
+            Err(Stop::Ended) => {}
+            Err(Stop::Failed(error)) => return Err(error.into()),
+        }
+        Ok(watch.decoded)
     }
 
-    /// Gives the events to parts, on so many threads if that pays. `part` makes
-    /// a part; its argument is true if that is the only one, which then may
-    /// write what it makes of the events at any time. `give` gets the parts in
-    /// the order of the trace, each perhaps several times, and the number of
-    /// bytes that are done; it empties them.
+    /// Gives the events of the hart `only`, or of all, to parts, on so many threads
+    /// ([`Trace::is_for_threads`] says whether that pays). `part` makes a part. Each is
+    /// [given](Gather::give) when it is its turn; then `after` gets the number of bytes
+    /// that are done.
     ///
     /// # Errors
     ///
     /// As [`Trace::decode`].
-    pub fn decode_parts<P, E>(
+    pub fn decode_parts<'p, E: From<DecodeError> + Send>(
+        self,
+        image: &Image,
+        (threads, only): (usize, Option<HartId>),
+        part: &(dyn Fn() -> Box<dyn Gather + 'p> + Sync),
+        mut after: impl FnMut(u64) -> Result<(), E> + Send,
+    ) -> Result<Decoded, E> {
+        let mut failed = None;
+        let watched: &(dyn Fn() -> Watch<Box<dyn Gather + 'p>> + Sync) =
+            &|| Watch::new(part(), only);
+        let decoded =
+            self.decode_shared(image, threads, watched, &mut |done| match after(done) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            })?;
+        failed.map_or(Ok(decoded), Err)
+    }
+
+    fn decode_shared<'p>(
         self,
         image: &Image,
         threads: usize,
-        part: impl Fn(bool) -> P + Sync,
-        mut give: impl FnMut(&mut P, u64) -> Result<(), E> + Send,
-    ) -> Result<(), E>
-    where
-        P: Part,
-        E: From<InputError> + From<SettingsError> + Send,
-    {
-        if !self.is_for_threads(threads) {
-            return self.decode(image, &mut part(true), give);
-        }
+        part: &(dyn Fn() -> Watch<Box<dyn Gather + 'p>> + Sync),
+        after: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+    ) -> Result<Decoded, DecodeError> {
         let decoder = Decoder::new(&self.settings, image)?;
         let bytes = self.input.contents(MAX_WHOLE)?;
-        let mut failed = None;
-        let give = |part: &mut P, done: usize| match give(part, done as u64) {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                failed = Some(error);
-                Err(io::ErrorKind::Other.into())
+        let mut decoded = Decoded::default();
+        let give = |part: &mut Watch<Box<dyn Gather + 'p>>, done: usize| {
+            decoded.add(std::mem::take(&mut part.decoded));
+            match part.inner.give().is_break() || after(done as u64).is_break() {
+                true => Err(io::ErrorKind::Other.into()),
+                false => Ok(()),
             }
         };
-        // What fails is kept beside it.
-        let _ = Sharding::new(threads).decode(&bytes, || decoder.another(), || part(false), give);
-        failed.map_or(Ok(()), Err)
+        // What failed is known to whoever broke.
+        let _ = Sharding::new(threads).decode(&bytes, || decoder.another(), part, give);
+        Ok(decoded)
     }
 
     /// Counts messages and what they decode to, and gives the events to `out`.
@@ -340,15 +485,12 @@ impl Trace {
     /// # Errors
     ///
     /// A failing read, and settings that contradict each other.
-    pub fn tally_into<E>(
+    pub fn tally_into(
         self,
         image: &Image,
         out: &mut dyn Consumer,
-        mut progress: impl FnMut(u64),
-    ) -> Result<Tallied, E>
-    where
-        E: From<InputError> + From<SettingsError>,
-    {
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Tallied, DecodeError> {
         let mut counting = Counting::new(&self.settings);
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut watch = Watch::new(out, None);
@@ -358,7 +500,7 @@ impl Trace {
             decoder.feed(chunk, &mut watch);
             bytes += chunk.len() as u64;
             progress(bytes);
-            Ok::<(), E>(())
+            Ok::<(), InputError>(())
         })?;
         decoder.finish(&mut watch);
         Ok(Tallied {
@@ -374,15 +516,12 @@ impl Trace {
     /// # Errors
     ///
     /// A failing read, and settings that contradict each other.
-    pub fn tally<E>(
+    pub fn tally(
         self,
         image: Option<&Image>,
         threads: usize,
-        mut progress: impl FnMut(u64) + Send,
-    ) -> Result<Tallied, E>
-    where
-        E: From<InputError> + From<SettingsError>,
-    {
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<Tallied, DecodeError> {
         let mut counting = Counting::new(&self.settings);
         let mut decoder = match image {
             Some(image) => Some(Decoder::new(&self.settings, image)?),
@@ -413,7 +552,7 @@ impl Trace {
                 }
                 bytes += chunk.len() as u64;
                 progress(bytes);
-                Ok::<(), E>(())
+                Ok::<(), InputError>(())
             })?;
             if let Some(decoder) = &mut decoder {
                 decoder.finish(&mut watch);

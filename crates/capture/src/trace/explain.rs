@@ -255,6 +255,18 @@ impl Explainer {
     }
 }
 
+/// Why nothing more is explained.
+enum Halt {
+    Refused,
+    Failed(InputError),
+}
+
+impl From<InputError> for Halt {
+    fn from(error: InputError) -> Halt {
+        Halt::Failed(error)
+    }
+}
+
 impl Trace {
     /// Gives every piece of the trace to `take`, with its bytes. Returns what a
     /// reader should know of besides.
@@ -268,11 +280,33 @@ impl Trace {
         view: View,
         mut take: impl FnMut(&Explained, &[u8]) -> Result<(), E>,
     ) -> Result<Vec<Warned>, E> {
+        let mut failed = None;
+        let mut each = |explained: &Explained, bytes: &[u8]| {
+            take(explained, bytes).map_err(|error| {
+                failed = Some(error);
+                Halt::Refused
+            })
+        };
+        match self.explain_all(isa, view, &mut each) {
+            Ok(warnings) => Ok(warnings),
+            Err(Halt::Failed(error)) => Err(error.into()),
+            // It was refused for a reason.
+            Err(Halt::Refused) => failed.map_or(Ok(Vec::new()), Err),
+        }
+    }
+
+    /// As [`Trace::explain`], compiled once.
+    fn explain_all(
+        self,
+        isa: Isa,
+        view: View,
+        take: &mut dyn FnMut(&Explained, &[u8]) -> Result<(), Halt>,
+    ) -> Result<Vec<Warned>, Halt> {
         let mut explainer = Explainer::new(&self.settings, isa, self.is_contained(), view);
         let mut counting = Counting::new(&self.settings);
         self.input.chunks(|chunk| {
             counting.feed(chunk);
-            explainer.feed(chunk, &mut take)
+            explainer.feed(chunk, &mut *take)
         })?;
         explainer.finish(take)?;
         Ok(counting.finish().warnings)

@@ -88,7 +88,7 @@ impl From<InputError> for Refusal {
 
 impl Trace {
     /// The stream in a file that may be a trace, with the settings that a sidecar or a
-    /// configuration gives.
+    /// configuration gives; its transport, too, unless one is given here.
     ///
     /// # Errors
     ///
@@ -98,6 +98,11 @@ impl Trace {
         transport: &Transport,
         config: &Config,
     ) -> Result<Input, Refusal> {
+        let said = config.transport.transport();
+        let transport = match *transport == Transport::default() {
+            true => &said,
+            false => transport,
+        };
         if transport.pib.is_some() && Format::said(config) == Some(Format::Tandem) {
             return Err(Refusal::Pins);
         }

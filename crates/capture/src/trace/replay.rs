@@ -4,11 +4,12 @@
 //! decoder that starts there comes to the same state, and [marks](Marked) them. Later
 //! [`Replay::from`] decodes from a mark. Nothing of the decoder's state needs to be kept.
 
-use super::{Counting, Decoder, MAX_WHOLE, Settings, SettingsError, Trace};
+use super::drive::Watch;
+use super::{Counting, Decoded, Decoder, MAX_WHOLE, Settings, SettingsError, Trace};
 use crate::digest::{Digest, Hasher};
 use crate::input::{Contents, InputError};
 use crate::shard::{Pause, first};
-use hartrace_flow::{Consumer, Decode as _, Image};
+use hartrace_flow::{Checkpoint, Consumer, Decode as _, HartId, Image, Marked};
 
 /// Bytes that are decoded at a time.
 const STEP: usize = 1 << 12;
@@ -26,24 +27,6 @@ const MARKS: usize = 1 << 12;
 /// Samples of a fingerprint, and the bytes of each.
 const SAMPLES: usize = 256;
 const SAMPLE: usize = 1 << 12;
-
-/// A place in a trace from which it can be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// Where a decoder starts.
-    pub offset: u64,
-    /// From where on its state is that of a decoder of the whole trace.
-    pub position: u64,
-}
-
-/// A consumer that takes note of checkpoints.
-pub trait Marked: Consumer {
-    /// Whether it has dealt with all events that it got.
-    fn is_ready(&self) -> bool;
-
-    /// What comes next is decoded again from this checkpoint.
-    fn mark(&mut self, checkpoint: Checkpoint);
-}
 
 /// A trace in memory, or mapped, that is decoded several times.
 pub struct Replay {
@@ -102,20 +85,22 @@ impl Replay {
         hasher.finish()
     }
 
-    /// Decodes all of it, with marks. `progress` gets the number of bytes that are done,
-    /// and the consumer.
+    /// Gives the events of the hart `only`, or of all, to `out`, with marks. Now and then
+    /// `after` gets what was decoded so far, and the number of bytes that are done.
     ///
     /// # Errors
     ///
-    /// Settings that contradict each other, and whatever `progress` returns.
-    pub fn decode<C: Marked, E: From<SettingsError>>(
+    /// Settings that contradict each other.
+    pub fn decode(
         &self,
         image: &Image,
-        out: &mut C,
+        only: Option<HartId>,
+        out: &mut dyn Marked,
         counting: &mut Counting,
-        mut progress: impl FnMut(&mut C, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
+        after: &mut dyn FnMut(&Decoded, u64),
+    ) -> Result<Decoded, SettingsError> {
         let bytes: &[u8] = &self.bytes;
+        let mut out = Watch::new(out, only);
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut probe = decoder.another();
         let hint = first(&mut probe, bytes);
@@ -140,16 +125,16 @@ impl Replay {
             let goal = goal.min(bytes.len());
             for step in bytes.get(at..goal).unwrap_or_default().chunks(STEP) {
                 counting.feed(step);
-                feed(&mut decoder, step, out);
+                feed(&mut decoder, step, &mut out);
                 at += step.len();
-                progress(out, at as u64)?;
+                after(&out.decoded, at as u64);
             }
             let Some((offset, _)) = found.filter(|_| decoder.seam() == probe.seam()) else {
                 continue;
             };
             for _ in 0..PATIENCE {
-                if out.is_ready() {
-                    out.mark(Checkpoint {
+                if out.inner.is_ready() {
+                    out.inner.mark(Checkpoint {
                         offset: offset as u64,
                         position: at as u64,
                     });
@@ -159,15 +144,17 @@ impl Replay {
                 let used = probe.feed(rest.get(..STEP).unwrap_or(rest), &mut Pause);
                 let message = rest.get(..used).unwrap_or_default();
                 counting.feed(message);
-                feed(&mut decoder, message, out);
+                feed(&mut decoder, message, &mut out);
                 at += used;
             }
         }
-        decoder.finish(out);
-        progress(out, at as u64)
+        decoder.finish(&mut out);
+        after(&out.decoded, at as u64);
+        Ok(out.decoded)
     }
 
-    /// Decodes from a checkpoint, or from the start, until `out` asks for a pause.
+    /// Gives the events of the hart `only`, or of all, to `out`: from a checkpoint, or from
+    /// the start, until it breaks.
     ///
     /// # Errors
     ///
@@ -175,6 +162,7 @@ impl Replay {
     pub fn from(
         &self,
         image: &Image,
+        only: Option<HartId>,
         checkpoint: Option<Checkpoint>,
         out: &mut dyn Consumer,
     ) -> Result<(), SettingsError> {
@@ -193,9 +181,10 @@ impl Replay {
             );
             at = position as usize;
         }
-        let mut out = out;
+        let mut out = Watch::new(out, only);
         for step in bytes.get(at..).unwrap_or_default().chunks(STEP) {
-            if decoder.feed(step, &mut out) < step.len() {
+            decoder.feed(step, &mut out);
+            if out.ended {
                 return Ok(());
             }
         }

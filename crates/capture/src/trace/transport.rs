@@ -2,20 +2,27 @@
 
 mod coresight;
 mod merge;
+mod order;
+mod pib;
 mod pins;
+mod ram;
+#[cfg(test)]
+mod testing;
+mod wrap;
 
 use super::Format;
 use crate::config::Config;
 use crate::detect::detect;
 use crate::input::{Input, InputError};
 use hartrace_etrace::{Encapsulation, boundary};
-use hartrace_ntrace::{PibReader, RamError};
 use merge::{MergeEtrace, MergeNtrace};
 use std::fmt;
 
 pub use coresight::{Deformatter, Formatter};
-pub use hartrace_ntrace::{Order, Pib, PibWidth, RamSink};
+pub use order::Order;
+pub use pib::{Pib, PibReader, PibWidth, PibWriter};
 pub use pins::{read_pins, write_pins};
+pub use ram::{RamBuffer, RamError, RamSink, Unwrapped};
 
 /// A dump of more is another file given by mistake.
 const MAX_DUMP: u64 = 8 << 30;
@@ -48,6 +55,14 @@ pub enum TransportError {
     Input(InputError),
     /// It does not fit the registers of the buffer.
     Ram(RamError),
+    /// A tandem trace, which has no transport.
+    Tandem,
+    /// A buffer and pins.
+    Both,
+    /// E-Trace in CoreSight frames: ids that are not those of sources.
+    Ids,
+    /// E-Trace in CoreSight frames: nothing tells data packets from others.
+    NoKinds,
 }
 
 impl fmt::Display for TransportError {
@@ -55,6 +70,18 @@ impl fmt::Display for TransportError {
         match self {
             TransportError::Input(error) => error.fmt(f),
             TransportError::Ram(error) => error.fmt(f),
+            TransportError::Tandem => f.write_str("a tandem trace has no transport"),
+            TransportError::Both => {
+                f.write_str("a trace is in a buffer or on pins, not both: `ram` and `pib`")
+            }
+            TransportError::Ids => f.write_str(
+                "the ids of sources in CoreSight frames are 1 to 111; that of hart 0 is `src_id` \
+                 in [etrace.encapsulation]",
+            ),
+            TransportError::NoKinds => f.write_str(
+                "nothing tells data packets from others: set `coresight_data` in [transport], or \
+                 `type_bits` in [etrace.encapsulation]",
+            ),
         }
     }
 }
@@ -78,6 +105,9 @@ impl Transport {
     pub fn open(&self, input: Input, config: &Config) -> Result<Input, TransportError> {
         if *self == Transport::default() {
             return Ok(input);
+        }
+        if self.ram.is_some() && self.pib.is_some() {
+            return Err(TransportError::Both);
         }
         let format = Format::said(config);
         let form = config.etrace.form();
@@ -135,14 +165,14 @@ fn unwrapped(
     frames: bool,
 ) -> Result<Vec<u8>, TransportError> {
     let buffer = ram.unwrap(bytes).map_err(TransportError::Ram)?;
-    let mut whole = [buffer.older, buffer.newer].concat();
+    let mut whole = buffer.concat();
     if frames {
         // A word holds whole frames, or parts that follow each other.
         return Ok(whole);
     }
     match format {
-        None | Some(Format::Ntrace) => Ok(buffer.whole().concat()),
-        Some(Format::Etrace) if buffer.cut > 0 => {
+        None | Some(Format::Ntrace) => Ok(buffer.messages().concat()),
+        Some(Format::Etrace) if buffer.is_cut => {
             let cut = boundary(&whole, 0, form).unwrap_or(0);
             Ok(whole.split_off(cut))
         }
@@ -186,7 +216,6 @@ mod tests {
     use super::*;
     use hartrace_etrace as etrace;
     use hartrace_flow::decode::Framing as _;
-    use hartrace_ntrace::RamBuffer;
     use std::path::Path;
 
     const MESSAGES: [u8; 8] = [0x0c, 0x07, 0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff];
@@ -348,7 +377,7 @@ mod tests {
             let form = config.etrace.form();
             let mut packer = etrace::Packer::new(form, 0);
             let mut sink = RamSink::from_registers(0x1000, 0x10fc, 0x1000);
-            let mut buffer = RamBuffer::new(sink).unwrap();
+            let mut buffer = RamBuffer::new(sink, 0).unwrap();
             for n in 0..200u8 {
                 let packed = packer.pack(etrace::Kind::Instruction, &[0x1f, n | 1], 0);
                 buffer.write(packed.bytes());

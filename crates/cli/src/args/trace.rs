@@ -3,8 +3,8 @@
 use super::views::{Sources, Traced};
 use super::{ModeName, Output, Program};
 use clap::{Args as ClapArgs, ValueEnum};
-use hartrace_capture::program::parse_address;
-use hartrace_capture::trace::{CoreSight, Format, Order, Pib, PibWidth, RamSink};
+use hartrace_capture::config::EtraceEncapsulation;
+use hartrace_capture::trace::{CoreSight, Format, Order, Pib, PibWidth, RamError, RamSink};
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -67,11 +67,13 @@ The trace is decoded and encoded again. The sidecar of the input says how to rea
 configuration says how to write the output and, without a sidecar, how to read the input. A gap \
 becomes a loss in the new trace. A tandem trace converted from another format is partial. \
 Converting a tandem trace to tandem keeps its groups and moves them into or out of a container; \
-out of a container with several harts, each hart gets a file: FILE.0 and so on.
+out of a container with several harts, each hart gets a file: FILE.0 and so on. With \
+--encapsulation, the packets of an E-Trace are kept: only what is around them changes.
 
 Examples:
   hartrace convert run.ntrace --to etrace -o run.etrace --check
   hartrace convert run.te_inst_raw -e prog.elf -c itype3-basic.toml --to ntrace -o run.ntrace
+  hartrace convert run.etrace --to etrace --encapsulation smi -o run.smi
   hartrace convert run.tandem --to tandem --container --compress -o run.tpc";
 
 /// `hartrace encode`.
@@ -213,6 +215,10 @@ pub(crate) struct Convert {
     /// Format of the new trace
     #[arg(long, value_name = "KIND")]
     pub(crate) to: TraceKind,
+    /// E-Trace to E-Trace: keep the packets and write them in this encapsulation, with the other
+    /// settings of `[etrace.encapsulation]` and `[transport]`; no program is needed
+    #[arg(long, value_name = "FORM", value_parser = form, conflicts_with = "check")]
+    pub(crate) encapsulation: Option<String>,
     /// Decode the new trace while it is written and compare it with the input
     #[arg(long)]
     pub(crate) check: bool,
@@ -344,16 +350,22 @@ impl Transport {
 
 fn ram(text: &str) -> Result<RamSink, String> {
     let problem = || "write START:LIMIT:WP[:wrap], such as 0x1000:0x1ffc:0x1234".to_owned();
-    let mut parts = text.split(':');
-    let mut number = || parts.next().and_then(parse_address).ok_or_else(problem);
-    let mut ram = RamSink::from_registers(number()?, number()?, number()?);
-    match (parts.next(), parts.next()) {
-        (None, _) => {}
-        (Some("wrap"), None) => ram.wrapped = true,
-        _ => return Err(problem()),
+    if text.split(':').count() < 3 {
+        return Err(problem());
     }
-    ram.size().map_err(|error| error.to_string())?;
-    Ok(ram)
+    let reason = |error: Option<RamError>| error.map_or_else(problem, |error| error.to_string());
+    RamSink::parse(text).map_err(reason)
+}
+
+fn form(text: &str) -> Result<String, String> {
+    let mut forms = EtraceEncapsulation::forms();
+    match forms.any(|form| form == text) {
+        true => Ok(text.to_owned()),
+        false => {
+            let forms: Vec<&str> = EtraceEncapsulation::forms().collect();
+            Err(format!("write one of {}", forms.join(", ")))
+        }
+    }
 }
 
 fn coresight(text: &str) -> Result<CoreSight, String> {
@@ -368,14 +380,8 @@ fn coresight(text: &str) -> Result<CoreSight, String> {
 }
 
 fn pib(text: &str) -> Result<PibWidth, String> {
-    Ok(match text {
-        "1" => PibWidth::One,
-        "2" => PibWidth::Two,
-        "4" => PibWidth::Four,
-        "8" => PibWidth::Eight,
-        "16" => PibWidth::Sixteen,
-        _ => return Err("write 1, 2, 4, 8 or 16".to_owned()),
-    })
+    let width = text.parse().ok().and_then(PibWidth::from_pins);
+    width.ok_or_else(|| "write 1, 2, 4, 8 or 16".to_owned())
 }
 
 fn order(text: &str) -> Result<Order, String> {

@@ -16,10 +16,10 @@ pub(super) fn run(args: &Branches, talk: &Talk) -> Result<(), Failure> {
         isa,
         source,
     } = Opened::open(&args.trace, &args.traced, "branches", talk)?;
-    let counter = JumpCounter::new(&image, functions(&program));
-    let counter = source.feed(
+    let mut counter = JumpCounter::new(&image, functions(&program));
+    source.feed(
         (&program, &image, isa),
-        counter,
+        &mut counter,
         args.traced.hart,
         || Ok(()),
     )?;

@@ -1,5 +1,6 @@
 //! `hartrace convert`: converts a trace to another format.
 
+mod encapsulation;
 mod tandem;
 
 use crate::args::Convert;
@@ -9,14 +10,22 @@ use crate::session::{Loaded, Session};
 use crate::settings;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
-use hartrace_capture::trace::{Decoded, Trace, TraceWriter, Watch, WriteOptions};
+use hartrace_capture::config::TransportSection;
+use hartrace_capture::trace::{Decoded, Trace, TraceWriter, WriteOptions};
 use hartrace_flow::{Assumed, HartId, Image, Replay};
 use hartrace_print::diagnostic::trace::{stand_ins, unknown_causes};
 
 pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     // What is typed is about the new trace. Only where nothing lies beside the
     // old one it is about that too.
-    let session = Session::new(&args.trace, &args.program, args.strict, talk)?;
+    let mut session = Session::new(&args.trace, &args.program, args.strict, talk)?;
+    // The transport in a configuration is that of the new trace. That of the old one is in
+    // its sidecar, or typed.
+    session.config.transport = match session.sidecar() {
+        Some(sidecar) => sidecar.transport.clone(),
+        None => TransportSection::default(),
+    };
+    session.recall();
     let write = settings::resolve(&[], &args.program, talk)?;
     let contains = args.to.format().has_containers();
     if !contains && args.container.container {
@@ -30,6 +39,9 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     if contains && is_same() {
         return tandem::run(args, &session, input);
     }
+    if let Some(form) = &args.encapsulation {
+        return encapsulation::run(args, (&session, write), input, form);
+    }
     let file = TraceFile::create(
         &args.output.output,
         session.inputs(),
@@ -40,8 +52,10 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         isa,
         image,
         trace,
-    } = session.recorded(input)?;
+    } = session.loaded(input)?;
     let mut new = args.to.format().settings(&write, isa.xlen())?;
+    let file = file.carried(&write, &new)?;
+    let encoder = file.encoder(&new);
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_file::fit(&new, &write, isa, code, talk)?;
     let check = Some(&image).filter(|_| args.check);
@@ -49,7 +63,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
         args,
         session: &session,
         image: &image,
-        single: !new.has_sources() && !args.container.container,
+        single: !encoder.has_sources() && !args.container.container,
     };
     let options = WriteOptions {
         check,
@@ -59,7 +73,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     };
     let writer = trace_file::writer(
         &write,
-        &new,
+        &encoder,
         (isa, &program.elf),
         (&file.sink, None),
         options,
@@ -104,21 +118,21 @@ impl Job<'_> {
         &self,
         trace: Trace,
         file: &TraceFile,
-        writer: TraceWriter<'w>,
+        mut writer: TraceWriter<'w>,
     ) -> Result<(TraceWriter<'w>, Decoded, Assumed), Failure> {
         let Job { args, image, .. } = *self;
-        let replay = Replay::new(image, writer);
-        let mut watch = Watch::new(replay, args.hart.map(HartId));
+        let mut replay = Replay::new(image, &mut writer);
         let mut progress = self.session.progress(&trace.input);
         let single = self.single && args.hart.is_none();
-        trace.decode(image, &mut watch, |watch, done| {
+        let only = args.hart.map(HartId);
+        let decoded = trace.decode(image, only, &mut replay, |decoded, done| {
             progress.reach(done);
-            let harts = &watch.decoded.harts;
+            let harts = &decoded.harts;
             which_hart(&args.trace, harts, single && harts.len() > 1)?;
             file.sink.check()
         })?;
-        let Watch { inner, decoded, .. } = watch;
-        let assumed = inner.assumed();
-        Ok((inner.finish(), decoded, assumed))
+        let assumed = replay.assumed();
+        replay.finish();
+        Ok((writer, decoded, assumed))
     }
 }

@@ -3,16 +3,15 @@
 use crate::args::{Decode, DecodeFormat, is_stdout};
 use crate::failure::Failure;
 use crate::points::{self, has_doubt};
-use crate::settings::{Program, names_of};
+use crate::settings::names_of;
 use crate::sink::Sink;
-use crate::source::{How, Opened, Source, Verdict, functions, places};
+use crate::source::{How, Opened, Verdict, functions, places};
 use crate::talk::{Talk, leave_signals_to_pager};
 use hartrace_analyze::{ListingStyle, TraceListing, Window, WindowOptions, Windowed};
 use hartrace_capture::output::Output;
 use hartrace_capture::shard::cores;
 use hartrace_capture::source_text::SourceText;
-use hartrace_flow::Image;
-use hartrace_isa::Isa;
+use hartrace_flow::Gather as _;
 use hartrace_print::events::{self, EventForm, EventText};
 use std::io::IsTerminal as _;
 
@@ -72,7 +71,7 @@ fn list(
     let sink = Sink::new(output);
     let (verdict, found) = {
         let about = (&places, functions(&program));
-        let mut listing = TraceListing::new(&image, about, style, flush(Some(&sink)));
+        let mut listing = TraceListing::new(&image, about, style, flush(&sink));
         if let Some(options) = part {
             listing = listing.within(Window::new(&image, options));
         }
@@ -120,7 +119,7 @@ fn write_events(
         let header = events::write_header(isa, &mut &sink);
         header.map_err(|error| sink.failed(error))?;
     }
-    let new = |to| EventText::new(form, &image, isa, &names, flush(to));
+    let text = || EventText::new(form, &image, isa, &names, flush(&sink));
     let of = (&program, &image, isa);
     let check = || sink.check();
     let how = How {
@@ -134,36 +133,25 @@ fn write_events(
         None => {
             let threads = args.threads.unwrap_or_else(cores);
             talk.detail(&format!("threads: up to {threads}"));
-            let verdict = write_parts(source, of, (threads, &how), &sink, new)?;
+            let verdict = source.read_parts(of, threads, &how, &|alone| match alone {
+                true => Box::new(text()),
+                false => Box::new(text().held()),
+            })?;
             (verdict, Ok(()))
         }
         Some(options) => {
             let mut windowed = Windowed {
-                inner: new(Some(&sink)),
+                inner: text(),
                 window: Window::new(&image, options),
             };
             let verdict = source.read(of, &mut windowed, &how)?;
-            flush(Some(&sink))(windowed.inner.text());
+            // Nothing is left to end.
+            let _ = windowed.inner.give();
             let found = points::found(&windowed.window, &args.part, &args.trace);
             (verdict, found)
         }
     };
     finish(sink, verdict).and(found)
-}
-
-/// Writes everything, on several threads.
-fn write_parts<'a, 's, F: FnMut(&mut Vec<u8>) + Send + 's>(
-    source: Source<'a>,
-    of: (&Program, &Image, Isa),
-    (threads, how): (usize, &How<'_>),
-    sink: &'s Sink,
-    new: impl Fn(Option<&'s Sink>) -> EventText<'s, F> + Sync,
-) -> Result<Verdict<'a>, Failure> {
-    let part = |alone: bool| new(alone.then_some(sink));
-    source.read_parts(of, threads, how, part, |part| {
-        flush(Some(sink))(part.text());
-        sink.check()
-    })
 }
 
 /// Keeps the output and reports what was lost. A file would pass for a good one; a
@@ -188,12 +176,10 @@ fn pager() -> Option<Output> {
     Some(output)
 }
 
-/// Text goes to the sink, or stays where it is.
-fn flush(to: Option<&Sink>) -> impl FnMut(&mut Vec<u8>) + Send {
+/// Text goes to the sink.
+fn flush(to: &Sink) -> impl FnMut(&mut Vec<u8>) + Send {
     move |text| {
-        if let Some(sink) = to {
-            sink.put(text);
-            text.clear();
-        }
+        to.put(text);
+        text.clear();
     }
 }

@@ -77,15 +77,20 @@ fn compare(
         print::json_header(runs, out)?;
     }
     let (mut number, mut failed) = (0, None);
-    let compared = compare_runs(a.into_iter(), b.into_iter(), &options, |found| {
-        number += 1;
-        let written = match is_json {
-            true => print::json_divergence(number, found, out),
-            false => print::divergence(number, found, runs, &line, out),
-        };
-        failed = written.err();
-        failed.is_none() && args.max.is_none_or(|max| number < max)
-    });
+    let compared = compare_runs(
+        &mut a.into_iter(),
+        &mut b.into_iter(),
+        &options,
+        &mut |found| {
+            number += 1;
+            let written = match is_json {
+                true => print::json_divergence(number, found, out),
+                false => print::divergence(number, found, runs, &line, out),
+            };
+            failed = written.err();
+            failed.is_none() && args.max.is_none_or(|max| number < max)
+        },
+    );
     if let Some(error) = failed {
         return Err(error);
     }

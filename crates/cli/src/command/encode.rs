@@ -32,6 +32,8 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let reading = logs::reading(kind, head, &program, image.as_ref(), tandem, &session)?;
     let isa = reading.isa;
     let mut settings = args.to.format().settings(&program.config, isa.xlen())?;
+    let file = file.carried(&program.config, &settings)?;
+    let encoder = file.encoder(&settings);
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_file::fit(&settings, &program.config, isa, code, talk)?;
     if tandem {
@@ -57,10 +59,10 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         // Such a log does not record what traps do to the status.
         absent: &["trap.mstatus", "trap.sstatus"],
     };
-    let single = !settings.has_sources() && options.container.is_none();
+    let single = !encoder.has_sources() && options.container.is_none();
     let writer = trace_file::writer(
         &program.config,
-        &settings,
+        &encoder,
         (isa, &program.elf),
         (&file.sink, None),
         options,

@@ -6,7 +6,7 @@ use crate::files::create;
 use crate::profiling::{Compared, Profiled, Sum, compare};
 use crate::source::places;
 use crate::talk::Talk;
-use hartrace_analyze::{CallSites, InsnCosts, Measure, StackSink};
+use hartrace_analyze::{CallSink, CallSites, InsnCosts, Measure};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::similar_symbols;
 use hartrace_capture::source_text::SourceText;
@@ -25,7 +25,7 @@ pub(super) fn run(args: &Profile, talk: &Talk) -> Result<(), Failure> {
 }
 
 /// Makes the profile and writes it with `write`.
-fn report<S: StackSink + Default + Sum>(
+fn report<S: CallSink + Sum>(
     args: &Profile,
     talk: &Talk,
     write: fn(&Profile, &Shown<'_>, &Profiled<S>, &mut Output) -> io::Result<()>,

@@ -71,9 +71,10 @@ fn tally(
     let mut progress = session.progress(&trace.input);
     let threads = args.threads.unwrap_or_else(cores);
     session.talk.detail(&format!("threads: up to {threads}"));
-    trace.tally::<Failure>(code.image.as_ref().or(own), threads, |done| {
+    let tallied = trace.tally(code.image.as_ref().or(own), threads, &mut |done| {
         progress.reach(done);
-    })
+    })?;
+    Ok(tallied)
 }
 
 /// The same in order, with the jumps that contradict the call stack.
@@ -88,6 +89,6 @@ fn follow(
     };
     let mut progress = session.progress(&trace.input);
     let mut follower = Follower::new(image, functions(program), Grouping::default(), ());
-    let tallied = trace.tally_into::<Failure>(image, &mut follower, |done| progress.reach(done))?;
+    let tallied = trace.tally_into(image, &mut follower, &mut |done| progress.reach(done))?;
     Ok((tallied, follower.doubts().clone()))
 }

@@ -112,6 +112,49 @@ fn files_of_their_own() {
     assert!(error.contains("has no data trace"), "{error}");
 }
 
+/// A data packet that is missing is a gap of the data trace, and no gap otherwise.
+#[test]
+fn a_lost_access_is_a_gap() {
+    let folder = Folder::new();
+    let trace = traced(&folder, &small(&folder), &config("data.toml"), &[]);
+    let whole = succeeds(&["decode", &trace]);
+    let mut bytes = fs::read(&trace).unwrap();
+    let mut at = 0;
+    while bytes[at] >> 5 & 3 != 3 {
+        at += 1 + usize::from(bytes[at] & 31);
+    }
+    bytes.drain(at..=at + usize::from(bytes[at] & 31));
+    fs::write(&trace, bytes).unwrap();
+    let listed = run(&["decode", &trace]);
+    assert_eq!(listed.status.code(), Some(0));
+    let warning = text(&listed.stderr);
+    assert!(warning.contains("warning[ET0216]"), "{warning}");
+    assert!(warning.contains("the instruction trace is not affected"));
+    let listed = text(&listed.stdout);
+    let gap = |line: &&str| line.contains("data gap at byte");
+    assert_eq!(listed.lines().filter(gap).count(), 1, "{listed}");
+    let insns = |text: &str| text.lines().filter(|line| line.starts_with('8')).count();
+    assert_eq!(insns(listed), insns(&whole));
+    let events = run(&["decode", "-q", "-f", "json", &trace]);
+    let mut lines = text(&events.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect::<Vec<Value>>();
+    lines.retain(|line| line["type"] == "data-gap");
+    assert_eq!((lines.len(), &lines[0]["code"]), (1, &"ET0216".into()));
+    let stats = run(&["stats", "-q", &trace]);
+    let stats = text(&stats.stdout);
+    assert!(
+        stats.contains("gaps       0\ndata gaps  1: ET0216: "),
+        "{stats}"
+    );
+    let strict = run(&["decode", "--strict", &trace]);
+    assert_eq!(strict.status.code(), Some(3));
+    let error = text(&strict.stderr);
+    assert!(error.contains("error[HT0111]"), "{error}");
+    assert!(error.contains("has 1 gap in its data trace"), "{error}");
+}
+
 #[test]
 fn who_wrote_this_address() {
     let folder = Folder::new();

@@ -2,8 +2,7 @@
 //! circular buffers, pins and CoreSight frames.
 
 use crate::{Folder, RV64, fails, run, succeeds, text};
-use hartrace_capture::trace::{Formatter, Pib, PibWidth, RamSink, write_pins};
-use hartrace_ntrace::RamBuffer;
+use hartrace_capture::trace::{Formatter, Pib, PibWidth, RamBuffer, RamSink, write_pins};
 use std::fs;
 
 /// Settings of each form, and whether the bytes alone show what it is.
@@ -163,7 +162,7 @@ fn a_ring_buffer_of_numbered_packets() {
     let mut bytes = fs::read(&trace).unwrap();
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     let sink = RamSink::from_registers(0x8000, 0x8000 + 0x1fc, 0x8000);
-    let mut buffer = RamBuffer::new(sink).unwrap();
+    let mut buffer = RamBuffer::new(sink, 0).unwrap();
     buffer.write(&bytes);
     let now = buffer.registers();
     assert!(now.wrapped);
@@ -177,6 +176,163 @@ fn a_ring_buffer_of_numbered_packets() {
     let found = text(&output.stdout);
     assert!(found.lines().count() > 500);
     assert!(pcs.ends_with(found), "the end of the run");
+}
+
+/// Transports to write to, for a form with the id 7.
+const TRANSPORTS: [&str; 6] = [
+    "order = \"swap32\"",
+    "ram = \"0x8000:0x1fffc\"",
+    "pib = 1",
+    "pib = 4\nhigh_first = true\norder = \"swap16\"",
+    "coresight = true",
+    "coresight = true\nram = \"0x8000:0x1fffc\"\norder = \"swap32\"",
+];
+
+/// `run`, `encode` and `convert` write what a buffer, pins or frames hold, and the sidecar
+/// says how to read it.
+#[test]
+fn every_transport_is_written() {
+    let formats = [
+        ("ntrace", "[ntrace]\nsrc_bits = 2\n"),
+        (
+            "etrace",
+            "[etrace.encapsulation]\nform = \"riscv\"\nsrc_bits = 8\nsrc_id = 7\n",
+        ),
+    ];
+    for (format, settings) in formats {
+        for transport in TRANSPORTS {
+            let folder = Folder::new();
+            let text = format!("{settings}[transport]\n{transport}\n");
+            let config = folder.file("c.toml", text);
+            let plain = folder.file("plain.toml", settings);
+            let names = ["first", "run", "encode", "convert", "pc"];
+            let [first, ran, encoded, converted, pcs] = names.map(|name| folder.name(name));
+            let (to, log) = (format!("{format}={first}"), format!("pc={pcs}"));
+            let base = ["run", "-q", RV64, "--max-insns", "1K", "--check"];
+            let more = ["-c", &plain, "--trace", &to, "--log", &log];
+            succeeds(&[&base[..], &more].concat());
+            let to = format!("{format}={ran}");
+            succeeds(&[&base[..], &["-c", &config, "--trace", &to]].concat());
+            let rest = ["--to", format, "-c", &config, "--check", "-q"];
+            let encode = ["encode", &pcs, "-e", RV64, "-o", &encoded];
+            run(&[&encode[..], &rest].concat());
+            succeeds(&[&["convert", &first, "-o", &converted][..], &rest].concat());
+            let expected = fs::read_to_string(&pcs).unwrap();
+            for trace in [&ran, &encoded, &converted] {
+                let found = succeeds(&["decode", "-q", trace, "-f", "pc"]);
+                assert_eq!(found, expected, "{format}: {transport}: {trace}");
+                let stats = succeeds(&["stats", "-q", trace]);
+                assert!(stats.contains("gaps       0"), "{stats}");
+            }
+            let sidecar = fs::read_to_string(format!("{ran}.toml")).unwrap();
+            assert!(sidecar.contains("[transport]"), "{sidecar}");
+            // Out of it again.
+            let back = folder.name("back");
+            let args = [
+                "convert", &ran, "--to", format, "-c", &plain, "-o", &back, "-q",
+            ];
+            succeeds(&args);
+            assert_eq!(succeeds(&["decode", "-q", &back, "-f", "pc"]), expected);
+        }
+    }
+}
+
+/// Packets move from one encapsulation to another without a program, and back to the same
+/// bytes.
+#[test]
+fn packets_move_to_another_encapsulation() {
+    let folder = Folder::new();
+    let (trace, pcs, _) = traced(&folder, "form = \"reference\"");
+    let bytes = fs::read(&trace).unwrap();
+    let bare = folder.file("bare.bin", &bytes);
+    let forms = ["riscv", "smi", "atb", "esp32", "slots", "reference"];
+    for form in forms {
+        let there = folder.name("there");
+        let to = ["--to", "etrace", "--encapsulation", form, "-q"];
+        succeeds(&[&["convert", &trace, "-o", &there][..], &to].concat());
+        let found = succeeds(&["decode", "-q", &there, "-f", "pc"]);
+        assert_eq!(found, pcs, "{form}");
+        // No program, no sidecar.
+        let moved = folder.name("moved");
+        succeeds(&[&["convert", &bare, "-o", &moved][..], &to].concat());
+        assert_eq!(fs::read(&moved).unwrap(), fs::read(&there).unwrap());
+        let back = folder.name("back");
+        let to = ["--to", "etrace", "--encapsulation", "reference", "-q"];
+        succeeds(&[&["convert", &there, "-o", &back][..], &to].concat());
+        assert_eq!(fs::read(&back).unwrap(), bytes, "{form}");
+    }
+    // Into frames in a buffer.
+    let config =
+        "[etrace.encapsulation]\nsrc_id = 9\n[transport]\ncoresight = true\nram = \"0:0xffffc\"\n";
+    let config = folder.file("frames.toml", config);
+    let frames = folder.name("frames");
+    succeeds(&[
+        "convert",
+        &trace,
+        "-o",
+        &frames,
+        "--to",
+        "etrace",
+        "--encapsulation",
+        "atb",
+        "-c",
+        &config,
+        "-q",
+    ]);
+    assert_eq!(fs::read(&frames).unwrap().len(), 1 << 20);
+    assert_eq!(succeeds(&["decode", "-q", &frames, "-f", "pc"]), pcs);
+}
+
+/// Damage in the old trace is a gap in the new one.
+#[test]
+fn damage_moves_along() {
+    let folder = Folder::new();
+    let (trace, pcs, _) = traced(&folder, "form = \"reference\"");
+    let mut bytes = fs::read(&trace).unwrap();
+    let at = bytes.len() / 3;
+    bytes.splice(at..at, [0xff; 30]);
+    fs::write(&trace, bytes).unwrap();
+    let new = folder.name("new");
+    let args = [
+        "convert",
+        &trace,
+        "--to",
+        "etrace",
+        "--encapsulation",
+        "smi",
+    ];
+    let output = run(&[&args[..], &["-o", &new]].concat());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("has 1 gap"));
+    let decoded = run(&["decode", &new, "-f", "pc"]);
+    assert!(text(&decoded.stderr).contains("warning[ET0"));
+    assert!(text(&decoded.stdout).lines().count() > pcs.lines().count() / 2);
+    let strict = run(&[&args[..], &["-o", &new, "--strict"]].concat());
+    assert_eq!(strict.status.code(), Some(3));
+}
+
+#[test]
+fn wrong_transports() {
+    let folder = Folder::new();
+    let trace = format!("etrace={}", folder.name("t"));
+    let tandem = format!("tandem={}", folder.name("u"));
+    for (settings, to, words) in [
+        ("coresight = true", &trace, "`src_id`"),
+        ("pib = 4\nram = \"0:0xfc\"", &trace, "not both"),
+        ("pib = 4", &tandem, "a tandem trace has no transport"),
+    ] {
+        let config = folder.file("c.toml", format!("[transport]\n{settings}\n"));
+        let args = ["run", "-q", RV64, "-c", &config, "--trace", to];
+        let message = fails(&args, 1, "HT0206");
+        assert!(message.contains(words), "{message}");
+    }
+    let (one, _, _) = traced(&folder, "form = \"reference\"");
+    let args = ["convert", &one, "--to", "ntrace", "--encapsulation", "smi"];
+    let output = run(&[&args[..], &["-o", &folder.name("x")]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let args = ["convert", &one, "--to", "etrace", "--encapsulation", "usb"];
+    let output = run(&[&args[..], &["-o", &folder.name("x")]].concat());
+    assert!(text(&output.stderr).contains("reference, riscv, smi"));
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn sample(control: Control, every: Option<Every>, told: Known, steps: &[Step]) -
         sampler.step(HART, step, &Effects::default());
     }
     sampler.finish();
+    drop(sampler);
     found
 }
 
@@ -188,6 +189,7 @@ fn harts_have_records_of_their_own() {
         }
     }
     sampler.finish();
+    drop(sampler);
     let two = Some(2);
     let three = Some(3);
     assert_eq!(
@@ -268,6 +270,7 @@ fn the_end_is_not_guessed() {
         };
         sampler.step(HART, &step, &effects);
         sampler.finish();
+        drop(sampler);
         let targets: Vec<u64> = found[0].records().map(Record::target).collect();
         assert_eq!(targets, records, "{control} {mode:?}");
     }

@@ -1,7 +1,7 @@
 //! Packets of data trace.
 
 use hartrace_flow::decode::Phase;
-use hartrace_flow::{Consumer, Event, Mark};
+use hartrace_flow::{Consumer, DataGap, Event, Mark};
 
 use super::source::Source;
 use super::{Bytes, Ctx};
@@ -44,7 +44,11 @@ impl Source {
     pub(super) fn lose_data<C: Consumer>(&mut self, fault: Fault, cx: &mut Ctx<'_, '_, C>) {
         if !self.data.lost {
             self.data.lose();
-            self.track.warn(fault.reason(0), cx.place.at, false, cx.out);
+            let gap = DataGap {
+                at: cx.place.at,
+                reason: fault.reason(0),
+            };
+            self.track.event(&Event::DataGap(gap), cx.out);
         }
     }
 

@@ -107,7 +107,7 @@ fn address(from: &mut impl Source, after: u32, layout: &Layout) -> u64 {
     // As many whole bytes as there are, and one bit.
     let sent = match from.left().saturating_sub(after) {
         0..9 => 0,
-        left => (left / 8 * 8 + 1).min(65),
+        left => ((left - 1) / 8 * 8 + 1).min(65),
     };
     let field = from.field("address", sent);
     let unused = 64 - sent.min(64);

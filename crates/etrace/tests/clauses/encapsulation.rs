@@ -3,7 +3,7 @@
 
 use hartrace_etrace::{
     Config, Decoder, Encapsulated, Encapsulation, Encoder, Fault, Form, Framer, Kind, Packer,
-    Packet, Piece, Start, boundary,
+    Packet, Piece, Report, Start, Trap, boundary,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Check, Effects, Event, HartId, Observer, Port, Step, Unreported};
@@ -442,6 +442,43 @@ fn pulp_packets() {
     // By the texts the same bits ask for attention, and mean another address.
     let plain = Config::new(RATIFIED, Xlen::Rv64).layout();
     assert_ne!(Packet::read(&bits.to_le_bytes()[..3], &plain), Ok(packet));
+}
+
+/// Where only the address is shortened, its end is known whatever stands before and after
+/// it: the bits that fill the last byte do not belong to it.
+#[test]
+fn shortened_addresses_among_fields_of_any_width() {
+    for context_width in 0..9 {
+        let config = Config {
+            context_width,
+            ..Config::pulp(Xlen::Rv64)
+        };
+        let layout = config.layout();
+        for address in [0, 0x7f, 0x80, 0x8000_0e6e, 0xffff_ff80, u64::MAX, 1 << 63] {
+            let context = (1 << context_width) - 1;
+            let start = Packet::Start(Start {
+                context,
+                address,
+                ..Start::default()
+            });
+            let trap = Packet::Trap(Trap {
+                context,
+                thaddr: true,
+                address: Some(address),
+                tval: Some(address),
+                ..Trap::default()
+            });
+            let report = Packet::Address(Report {
+                address,
+                ..Report::default()
+            });
+            for packet in [start, trap, report] {
+                let written = packet.write(&layout);
+                let read = Packet::read(written.bytes(), &layout);
+                assert_eq!(read, Ok(packet), "{context_width} bits of context");
+            }
+        }
+    }
 }
 
 /// Every form: what is packed is found again, in chunks of any size, from several

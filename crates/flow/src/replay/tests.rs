@@ -1,4 +1,5 @@
 use super::*;
+use crate::Observer;
 use crate::{Access, AccessKind, Gap, Reason, Wants};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -41,11 +42,12 @@ fn image(code: &[u32]) -> Image {
 }
 
 fn replay(image: &Image, events: &[Event]) -> Vec<Step> {
-    let mut replay = Replay::new(image, Tape::default());
+    let mut tape = Tape::default();
+    let mut replay = Replay::new(image, &mut tape);
     for event in events {
         assert!(replay.event(HART, event).is_continue());
     }
-    let tape = replay.finish();
+    replay.finish();
     assert!(tape.ended);
     assert!(tape.steps.iter().all(|(hart, _)| *hart == HART));
     tape.steps.into_iter().map(|(_, step)| step).collect()
@@ -408,12 +410,14 @@ fn a_trap_at_an_unknown_place_may_be_kept() {
         run(BASE + 8, BASE + 12, 1, (Exit::Stop, BASE + 12)),
         trap,
     ];
-    let mut replay = Replay::new(&image, Tape::default()).keep_unplaced();
+    let mut tape = Tape::default();
+    let mut replay = Replay::new(&image, &mut tape).keep_unplaced();
     for event in &events {
         let _ = replay.event(HART, event);
     }
     assert_eq!(replay.assumed().unplaced, 3);
-    let steps: Vec<Step> = replay.finish().steps.into_iter().map(|s| s.1).collect();
+    replay.finish();
+    let steps: Vec<Step> = tape.steps.into_iter().map(|s| s.1).collect();
     let unplaced = "trap None>Some(1004)";
     assert_eq!(
         told(&steps),
@@ -441,7 +445,8 @@ fn a_trap_at_an_unknown_place_may_be_kept() {
 fn what_was_not_told_is_counted() {
     // ecall, c.ebreak, nop
     let image = image(&[0x73, 0x9002, 0x13]);
-    let mut replay = Replay::new(&image, Tape::default());
+    let mut tape = Tape::default();
+    let mut replay = Replay::new(&image, &mut tape);
     let trap = |epc, cause| {
         Event::Trap(Trap {
             epc,
@@ -497,12 +502,14 @@ fn accesses_belong_to_their_instruction() {
         run(BASE + 12, BASE + 16, 1, (Exit::Stop, BASE + 16)),
     ];
     let image = nops();
-    let mut replay = Replay::new(&image, Tape::default());
+    let mut tape = Tape::default();
+    let mut replay = Replay::new(&image, &mut tape);
     for event in &events {
         let _ = replay.event(HART, event);
     }
-    assert_eq!(replay.observer().steps.len(), 3);
-    let effects = replay.finish().effects;
+    replay.finish();
+    assert_eq!(tape.steps.len(), 4);
+    let effects = tape.effects;
     let addrs: Vec<Vec<u64>> = effects
         .iter()
         .map(|e| e.accesses.iter().map(|a| a.addr).collect())
@@ -525,7 +532,8 @@ fn spaces_and_harts() {
     let space = image.add_space();
     image.add_raw(space, BASE, &[1, 0, 1, 0], Isa::RV64GC);
     image.assign(Context(7), space);
-    let mut replay = Replay::new(&image, Tape::default());
+    let mut tape = Tape::default();
+    let mut replay = Replay::new(&image, &mut tape);
     let here = Run {
         start: BASE,
         end: BASE + 4,
@@ -545,7 +553,8 @@ fn spaces_and_harts() {
     };
     let _ = replay.runs(HartId(1), &[there]);
     let _ = replay.runs(HartId(0), &[here]);
-    let steps = replay.finish().steps;
+    replay.finish();
+    let steps = tape.steps;
     let bits = |(hart, step): &(HartId, Step)| match step {
         Step::Insn(i) => (hart.0, i.bits, i.context.0),
         _ => (9, 9, 9),

@@ -57,7 +57,7 @@ impl Consumer for Tape {
                 "{:?} {:?} {:x} {:?}",
                 a.insn, a.access.kind, a.access.addr, a.access.data
             ),
-            Event::Warning(w) => format!("warning {} {:x}", w.reason.code, w.reason.value),
+            Event::DataGap(g) => format!("data gap {} {:x}", g.reason.code, g.reason.value),
             Event::Gap(_) => String::from("gap"),
             other => format!("{other:?}"),
         });
@@ -167,7 +167,7 @@ fn a_missing_access_is_noticed_at_the_synchronisation() {
     ];
     let expected = [
         "run 1000+3",
-        "warning XX0001 1000",
+        "data gap XX0001 1000",
         "None Load 10 Some(17)",
         "run 1000+1",
         "Some(0) Load 30 Some(49)",
@@ -176,11 +176,53 @@ fn a_missing_access_is_noticed_at_the_synchronisation() {
 }
 
 #[test]
+fn what_the_decoder_could_not_read_is_one_gap() {
+    let lost = Event::DataGap(DataGap {
+        at: 0,
+        reason: Reason {
+            code: "XX0002",
+            ..REASON
+        },
+    });
+    let expected = [
+        "run 1000+1",
+        "Some(0) Load 10 Some(17)",
+        "data gap XX0002 0",
+        "run 1008+1",
+        "run 1000+1",
+        "Some(0) Load 30 Some(49)",
+    ];
+    let after = [SYNC, access(Load, 0x30), run(0, 1)];
+    // The store of the second run is lost, and reported before or after the run is known.
+    let known = [access(Load, 0x10), run(0, 1), lost, run(2, 1)];
+    let events = [known.as_slice(), &after].concat();
+    assert_eq!(tied(reported(true), &events), expected);
+    let later = [access(Load, 0x10), run(0, 1), run(2, 1), lost];
+    let events = [later.as_slice(), &after].concat();
+    let mut given = tied(reported(true), &events);
+    given.swap(2, 3);
+    assert_eq!(given, expected);
+    // Too many accesses before it.
+    let more = [access(Load, 0x10), access(Load, 0x14), run(0, 1), lost];
+    let events = [more.as_slice(), &[SYNC, run(1, 1)]].concat();
+    let given = tied(reported(true), &events);
+    let gaps = given.iter().filter(|line| line.starts_with("data gap"));
+    assert_eq!(gaps.count(), 1, "{given:?}");
+    // After the synchronisation a gap of the tie's own is reported again.
+    let events = [known.as_slice(), &[SYNC, run(0, 1), SYNC]].concat();
+    let given = tied(reported(true), &events);
+    assert_eq!(
+        given.last().map(String::as_str),
+        Some("data gap XX0001 1000")
+    );
+}
+
+#[test]
 fn a_wrong_access_and_one_too_many() {
     let events = [access(Store, 0x10), run(0, 1), run(1, 1), SYNC, run(1, 1)];
     let expected = [
         "run 1000+1",
-        "warning XX0001 1000",
+        "data gap XX0001 1000",
         "None Store 10 Some(17)",
         "run 1004+1",
         "run 1004+1",
@@ -191,7 +233,7 @@ fn a_wrong_access_and_one_too_many() {
         "run 1000+2",
         "Some(0) Load 10 Some(17)",
         "None Load 14 Some(21)",
-        "warning XX0001 0",
+        "data gap XX0001 0",
     ];
     assert_eq!(tied(reported(true), &events), expected);
 }
@@ -227,7 +269,7 @@ fn a_store_conditional_may_fail() {
     let events = [access(Store, 0x20), run(3, 1), run(4, 1), SYNC];
     let told = tied(reported(false), &events);
     assert_eq!(told[1], "Some(0) Store 20 Some(33)");
-    assert_eq!(told[3], "warning XX0001 1010");
+    assert_eq!(told[3], "data gap XX0001 1010");
 }
 
 #[test]

@@ -8,10 +8,11 @@ use hartrace_capture::config::FilterError;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
 use hartrace_capture::trace::{
-    ContainerFault, Decoded, Format, Guess, Hint, Misfit, Refusal, Settings, SettingsError,
-    TableDamage, TraceError, TransportError, Warned, WriteError, Written, likely_cause,
+    ContainerFault, DataGaps, DecodeError, Decoded, Format, Guess, Hint, Misfit,
+    ReencapsulateError, Refusal, Settings, SettingsError, TableDamage, TraceError, TransportError,
+    Warned, WriteError, Written, likely_cause,
 };
-use hartrace_flow::{Assumed, Gap, HartId, Reason, Warning, boot};
+use hartrace_flow::{Assumed, DataGap, Gap, HartId, Reason, Warning, boot};
 use std::path::Path;
 
 /// Rows of a table that cannot be read; another code if it is all of them.
@@ -48,9 +49,38 @@ pub fn refused(path: &Path, refusal: Refusal, command: &str) -> Diagnostic {
         Refusal::Transport(TransportError::Input(error)) => error.into(),
         Refusal::Transport(TransportError::Ram(error)) => {
             let name = input::name(path);
-            let message = format!("{name} does not match the buffer given with --ram: {error}");
+            let message = format!("{name} does not match the registers of the buffer: {error}");
             Diagnostic::new(Code::NotATrace, message)
                 .help("dump the buffer from START to LIMIT, both included")
+        }
+        Refusal::Transport(error) => bad_transport(&error),
+    }
+}
+
+/// Settings in `[transport]` that a trace cannot have.
+#[must_use]
+pub fn bad_transport(error: &TransportError) -> Diagnostic {
+    Diagnostic::new(
+        Code::Contradiction,
+        format!("invalid settings in [transport]: {error}"),
+    )
+}
+
+/// Packets that cannot be written in another encapsulation.
+#[must_use]
+pub fn not_reencapsulated(path: &Path, error: ReencapsulateError) -> Diagnostic {
+    let message = format!("{} cannot be converted: {error}", input::name(path));
+    match error {
+        ReencapsulateError::Input(error) => error.into(),
+        ReencapsulateError::Settings(error) => error.into(),
+        ReencapsulateError::Format => Diagnostic::new(Code::NotATrace, message)
+            .help("leave out --encapsulation to decode the trace and encode it again"),
+        ReencapsulateError::Harts(..) => Diagnostic::new(Code::WhichHart, message)
+            .help("choose one of them with --hart N, or set src_bits in [etrace.encapsulation]"),
+        ReencapsulateError::Data => Diagnostic::new(Code::Contradiction, message)
+            .help("set type_bits in [etrace.encapsulation], or choose another form"),
+        ReencapsulateError::TooLong(_) => {
+            Diagnostic::new(Code::Contradiction, message).help("choose another form")
         }
     }
 }
@@ -166,6 +196,7 @@ pub fn judge(
     let gaps = decoded.first.iter().filter(|_| !other_program);
     findings.warnings = gaps
         .map(|gap| gap_diagnostic(&name, gap))
+        .chain(decoded.data_gaps.iter().map(|gaps| data_gaps(&name, gaps)))
         .chain(decoded.warnings.iter().map(|w| warning(&name, w)))
         .collect();
     let missing = only.filter(|only| !decoded.harts.contains(only));
@@ -187,10 +218,18 @@ pub fn judge(
         findings.add(wrong_program(decoded, path), strict);
         return findings;
     }
-    let message = format!("{name} has {}", count(decoded.gaps, "gap"));
+    let data_gaps = decoded.data_gap_count();
+    let message = match (decoded.gaps, data_gaps) {
+        (gaps, 0) => format!("{name} has {}", count(gaps, "gap")),
+        (0, gaps) => format!("{name} has {} in its data trace", count(gaps, "gap")),
+        (gaps, more) => format!(
+            "{name} has {}, and {more} in its data trace",
+            count(gaps, "gap")
+        ),
+    };
     let diagnostic = Diagnostic::new(Code::Gaps, message);
     let more = decoded.gaps - decoded.first.len() as u64;
-    match decoded.gaps {
+    match decoded.gaps + data_gaps {
         0 => findings.error = doubt(&decoded.warnings, path, strict),
         _ if strict => {
             findings.error = Some(diagnostic.help("leave out --strict to continue anyway"));
@@ -250,20 +289,29 @@ fn doubt(warnings: &[Warned], path: &Path, strict: bool) -> Option<Diagnostic> {
     })
 }
 
+/// Gaps of data trace of one kind, under the code of the protocol.
+fn data_gaps(name: &str, gaps: &DataGaps) -> Diagnostic {
+    let DataGap { at, reason } = gaps.first;
+    repeated((name, at), reason, gaps.count, Code::Gaps)
+        .note("the instruction trace is not affected")
+}
+
 /// What a reader should know of, under the code of the protocol.
 #[must_use]
 pub fn warning(name: &str, warned: &Warned) -> Diagnostic {
     let Warning { at, reason, .. } = warned.first;
+    repeated((name, at), reason, warned.count, Code::Doubtful)
+}
+
+/// Something in a file that was found so many times, first at this byte.
+fn repeated((name, at): (&str, u64), reason: Reason, times: u64, code: Code) -> Diagnostic {
     let mut message = format!("{name}, byte {at:#x}: {}", reason.text);
     if reason.value != 0 {
         message += &format!(" ({:#x})", reason.value);
     }
-    let mut diagnostic = Diagnostic::new(Code::Doubtful, message).named(reason.code);
-    if warned.count > 1 {
-        diagnostic = diagnostic.note(format!(
-            "there are {} of them; this is the first",
-            warned.count
-        ));
+    let mut diagnostic = Diagnostic::new(code, message).named(reason.code);
+    if times > 1 {
+        diagnostic = diagnostic.note(format!("there are {times} of them; this is the first"));
     }
     match likely_cause(reason.code) {
         Some(text) => diagnostic.note(text),
@@ -316,6 +364,15 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
     match likely_cause(reason.code) {
         Some(text) => diagnostic.note(text),
         None => diagnostic,
+    }
+}
+
+impl From<DecodeError> for Diagnostic {
+    fn from(error: DecodeError) -> Diagnostic {
+        match error {
+            DecodeError::Input(error) => error.into(),
+            DecodeError::Settings(error) => error.into(),
+        }
     }
 }
 

@@ -2,9 +2,8 @@
 //! on several threads.
 
 use super::{JsonEvents, PcList};
-use hartrace_analyze::Names;
-use hartrace_capture::shard::Part;
-use hartrace_flow::{Consumer, Event, HartId, Image, Run};
+use hartrace_analyze::{Gathered, Names};
+use hartrace_flow::{Consumer, Event, Gather, HartId, Image, Run};
 use hartrace_isa::Isa;
 use std::ops::ControlFlow;
 
@@ -26,24 +25,24 @@ const FULL: usize = 16 << 20;
 
 /// The text of events in one form or another. `flush` gets the text when there
 /// is much of it, and may empty it.
-pub struct EventText<'a, F>(Inner<'a, F>);
+pub struct EventText<'a>(Inner<'a>);
 
 /// One at a time, so that their sizes do not matter.
 #[allow(clippy::large_enum_variant)]
-enum Inner<'a, F> {
-    Pcs(PcList<'a, F>),
+enum Inner<'a> {
+    Pcs(PcList<'a>),
     Json(JsonEvents<'a>),
 }
 
-impl<'a, F: FnMut(&mut Vec<u8>) + Send + 'a> EventText<'a, F> {
+impl<'a> EventText<'a> {
     /// Text of this form, about a program and its names.
     pub fn new(
         form: EventForm,
         image: &'a Image,
         isa: Isa,
         names: &'a Names,
-        flush: F,
-    ) -> EventText<'a, F> {
+        flush: impl FnMut(&mut Vec<u8>) + Send + 'a,
+    ) -> EventText<'a> {
         let pcs = |flush| PcList::new(image, isa.xlen(), flush);
         EventText(match form {
             EventForm::Pcs { traps: true } => Inner::Pcs(pcs(flush).listing_traps()),
@@ -52,16 +51,22 @@ impl<'a, F: FnMut(&mut Vec<u8>) + Send + 'a> EventText<'a, F> {
         })
     }
 
-    /// What has not been flushed.
-    pub fn text(&mut self) -> &mut Vec<u8> {
+    /// Text of a part of a trace, which is kept until it is given.
+    #[must_use]
+    pub fn held(mut self) -> EventText<'a> {
+        self.out().hold();
+        self
+    }
+
+    fn out(&mut self) -> &mut Gathered<'a> {
         match &mut self.0 {
-            Inner::Pcs(pcs) => pcs.out.text(),
-            Inner::Json(json) => json.out.text(),
+            Inner::Pcs(pcs) => &mut pcs.out,
+            Inner::Json(json) => &mut json.out,
         }
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>)> Consumer for EventText<'_, F> {
+impl Consumer for EventText<'_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         match &mut self.0 {
             Inner::Pcs(text) => text.event(hart, event),
@@ -69,7 +74,6 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for EventText<'_, F> {
         }
     }
 
-    #[inline]
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         match &mut self.0 {
             Inner::Pcs(text) => text.runs(hart, runs),
@@ -78,12 +82,17 @@ impl<F: FnMut(&mut Vec<u8>)> Consumer for EventText<'_, F> {
     }
 }
 
-impl<F: FnMut(&mut Vec<u8>) + Send> Part for EventText<'_, F> {
+impl Gather for EventText<'_> {
     fn is_full(&self) -> bool {
         let size = match &self.0 {
             Inner::Pcs(pcs) => pcs.out.size(),
             Inner::Json(json) => json.out.size(),
         };
         size > FULL
+    }
+
+    fn give(&mut self) -> ControlFlow<()> {
+        self.out().finish();
+        ControlFlow::Continue(())
     }
 }

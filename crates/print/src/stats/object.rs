@@ -115,6 +115,7 @@ struct Decoded {
     bits_per_instruction: f64,
     traps: u64,
     gaps: u64,
+    data_gaps: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     doubts: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,6 +150,7 @@ pub fn json(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
         bits_per_instruction: counted.bytes as f64 * 8.0 / report.instructions.max(1) as f64,
         traps: report.traps,
         gaps: report.gaps,
+        data_gaps: report.data_gap_count(),
         doubts: counted.doubts.map(|doubts| doubts.count),
         doubtful_instructions: counted.doubts.map(|doubts| doubts.instructions),
     });

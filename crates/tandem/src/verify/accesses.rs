@@ -13,9 +13,9 @@ use crate::register::Register;
 
 impl Core {
     /// Accesses: those that write one by one, then those that read.
-    pub(super) fn compare_accesses<M: Model>(
+    pub(super) fn compare_accesses(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         case: &Case,
         effects: &Effects,
         found: &mut Found,
@@ -76,9 +76,9 @@ impl Core {
 
     /// Memory after a store-conditional on which the sides do not agree is as
     /// the trace has it.
-    pub(super) fn store_unsurely<M: Model>(
+    pub(super) fn store_unsurely(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         told: Option<&Data>,
         access: Option<&Access>,
         case: &Case,
@@ -100,9 +100,9 @@ impl Core {
         }
     }
 
-    pub(super) fn compare_store<M: Model>(
+    pub(super) fn compare_store(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         told: Option<&Data>,
         own: Option<&Access>,
         case: &Case,

@@ -89,7 +89,7 @@ impl Core {
 
     /// Remembers what the model has where it differs from the trace, before it
     /// is set to what the trace says.
-    pub(super) fn keep_in_mind<M: Model>(&mut self, model: &M, effects: &Effects, found: &Found) {
+    pub(super) fn keep_in_mind(&mut self, model: &dyn Model, effects: &Effects, found: &Found) {
         let disputes = &mut self.disputes;
         for difference in found.iter() {
             match difference.field {
@@ -145,7 +145,7 @@ impl Core {
 
     /// Whether the group agrees with what is in dispute the other way: `Some`
     /// is the step that does. Otherwise both sides are as before the step.
-    pub(super) fn take_back<M: Model>(&mut self, model: &mut M, ask: Ask) -> Option<Step> {
+    pub(super) fn take_back(&mut self, model: &mut dyn Model, ask: Ask) -> Option<Step> {
         self.settle();
         if self.disputes.is_empty() {
             return None;
@@ -177,7 +177,7 @@ impl Core {
     /// A trap that both sides agree on changes what is in dispute: what it
     /// makes of the model's value is in dispute after it. Both sides are as
     /// before the trap.
-    pub(super) fn carry<M: Model>(&mut self, model: &mut M, ask: Ask) -> (Step, Found) {
+    pub(super) fn carry(&mut self, model: &mut dyn Model, ask: Ask) -> (Step, Found) {
         self.swap(model);
         self.ask(model, ask);
         let read = |d: &Dispute<Register>| Some((d.what, model.read(place(d.what)).ok()?));
@@ -197,7 +197,7 @@ impl Core {
     }
 
     /// Asks the model, and sees whether it would have taken an interrupt.
-    pub(super) fn ask<M: Model>(&mut self, model: &mut M, ask: Ask) -> Step {
+    pub(super) fn ask(&mut self, model: &mut dyn Model, ask: Ask) -> Step {
         match ask {
             Ask::Step => model.step(&mut self.effects),
             Ask::Interrupt(code) => {
@@ -226,7 +226,7 @@ impl Core {
     }
 
     /// Exchanges the reported value and the model's value, on both sides.
-    fn swap<M: Model>(&mut self, model: &mut M) {
+    fn swap(&mut self, model: &mut dyn Model) {
         for dispute in &mut self.disputes.registers {
             core::mem::swap(&mut dispute.told, &mut dispute.own);
             self.shadow.put(dispute.what, dispute.told);
@@ -274,7 +274,7 @@ impl Core {
     }
 
     /// Back to before the step, on both sides.
-    pub(super) fn undo<M: Model>(&mut self, model: &mut M, undo: &Undo) {
+    pub(super) fn undo(&mut self, model: &mut dyn Model, undo: &Undo) {
         self.shadow.restore(&undo.shadow);
         self.fresh = undo.fresh.clone();
         self.mailbox = undo.mailbox.clone();

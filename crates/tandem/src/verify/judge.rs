@@ -46,12 +46,12 @@ pub(super) enum Ask {
 impl Core {
     /// Compares what the model did, with its effects at hand, to the group at
     /// hand.
-    pub(super) fn judge<M: Model>(
+    pub(super) fn judge(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         ask: Ask,
         step: Step,
-        reporter: &mut impl Reporter,
+        reporter: &mut dyn Reporter,
     ) -> ControlFlow<()> {
         match (ask, step) {
             (Ask::Interrupt(code), _) => {
@@ -136,7 +136,7 @@ impl Core {
     /// Looks at a group that differs in other ways: with what is in dispute
     /// the other way, and with an unreported interrupt. Both sides are
     /// as before the step.
-    fn reconsider<M: Model>(&mut self, model: &mut M, ask: Ask) -> (Step, Found) {
+    fn reconsider(&mut self, model: &mut dyn Model, ask: Ask) -> (Step, Found) {
         if let Some(step) = self.take_back(model, ask) {
             return (step, Found::new());
         }
@@ -151,7 +151,7 @@ impl Core {
     }
 
     /// An unreported trap before the group.
-    fn unreported_trap<M: Model>(&mut self, model: &mut M) -> Option<(Step, Found)> {
+    fn unreported_trap(&mut self, model: &mut dyn Model) -> Option<(Step, Found)> {
         if let Some(told) = self.unreported_exception(model) {
             return Some(told);
         }
@@ -172,7 +172,7 @@ impl Core {
 
     /// Brings the shadow up to the group and finds what differs. What is
     /// excused is set in the model.
-    pub(super) fn examine<M: Model>(&mut self, model: &mut M, ask: Ask, step: &Step) -> Found {
+    pub(super) fn examine(&mut self, model: &mut dyn Model, ask: Ask, step: &Step) -> Found {
         let mut found = Found::new();
         if let Ask::Interrupt(code) = ask
             && self.disabled
@@ -199,12 +199,12 @@ impl Core {
 
     /// There is a difference: it is kept in mind, the model is set to what the
     /// trace says, and it is reported.
-    fn conclude<M: Model>(
+    fn conclude(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         place: (u64, Option<u32>),
         found: Found,
-        reporter: &mut impl Reporter,
+        reporter: &mut dyn Reporter,
     ) -> ControlFlow<()> {
         let effects = core::mem::take(&mut self.effects);
         self.keep_in_mind(model, &effects, &found);

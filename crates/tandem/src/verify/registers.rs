@@ -35,7 +35,7 @@ impl Core {
     }
 
     /// pc and privilege mode.
-    pub(super) fn compare_place<M: Model>(&mut self, model: &M, found: &mut Found) {
+    pub(super) fn compare_place(&mut self, model: &dyn Model, found: &mut Found) {
         let group = self.reader.group();
         let pc = model.read(Place::Pc).ok();
         match self.shadow.pc {
@@ -66,9 +66,9 @@ impl Core {
         }
     }
 
-    pub(super) fn compare_registers<M: Model>(
+    pub(super) fn compare_registers(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         case: &Case,
         effects: &Effects,
         found: &mut Found,
@@ -80,9 +80,9 @@ impl Core {
         self.touched = touched;
     }
 
-    pub(super) fn compare_register<M: Model>(
+    pub(super) fn compare_register(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         register: Register,
         case: &Case,
         effects: &Effects,
@@ -144,7 +144,7 @@ impl Core {
     /// Whether the group may report a trap that the model has taken: it says
     /// so, has no instruction, or goes to the same handler, as far as that is
     /// known.
-    fn may_have_trapped<M: Model>(&self, model: &M) -> bool {
+    fn may_have_trapped(&self, model: &dyn Model) -> bool {
         let group = self.reader.group();
         let there = || self.shadow.pc == model.read(Place::Pc).ok();
         group.traps() || group.insn.is_none() || self.config.absent.pc || there()
@@ -161,9 +161,9 @@ impl Core {
 
     /// Whether a register may have another value than the model's, because it
     /// comes from where no model can look.
-    pub(super) fn excuse<M: Model>(
+    pub(super) fn excuse(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         register: Register,
         told: u64,
         own: u64,
@@ -213,9 +213,9 @@ impl Core {
 
     /// A store-conditional may fail for reasons of its own, and succeed where
     /// the model lost its reservation.
-    pub(super) fn excuse_conditional<M: Model>(
+    pub(super) fn excuse_conditional(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
         access: &Access,
         told: u64,
         case: &Case,
@@ -250,7 +250,7 @@ impl Core {
     }
 
     /// Sets memory on both sides.
-    pub(super) fn set_memory<M: Model>(&mut self, model: &mut M, addr: u64, size: u8, value: u64) {
+    pub(super) fn set_memory(&mut self, model: &mut dyn Model, addr: u64, size: u8, value: u64) {
         let bytes = 1 << size;
         self.shadow.memory.write(addr, bytes, value);
         let size = bytes as u8;

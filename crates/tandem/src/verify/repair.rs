@@ -11,7 +11,7 @@ use crate::register::Register;
 
 impl Core {
     /// Sets the model to what the trace says (3.1, step 5).
-    pub(super) fn repair<M: Model>(&mut self, model: &mut M, effects: &Effects) {
+    pub(super) fn repair(&mut self, model: &mut dyn Model, effects: &Effects) {
         for register in self.touched.iter() {
             if let Some(value) = self.shadow.get(register) {
                 self.set_register(model, register, value);
@@ -32,13 +32,13 @@ impl Core {
     }
 
     /// Sets a register in the model as the trace has it.
-    pub(super) fn set_register<M: Model>(&self, model: &mut M, register: Register, value: u64) {
+    pub(super) fn set_register(&self, model: &mut dyn Model, register: Register, value: u64) {
         // What the model does not have cannot be set.
         let _ = model.write(place(register), self.shadow.boxed(register, value));
     }
 
     /// pc and mode from the shadow.
-    pub(super) fn place_model<M: Model>(&self, model: &mut M) {
+    pub(super) fn place_model(&self, model: &mut dyn Model) {
         if let Some(pc) = self.shadow.pc {
             let _ = model.write(Place::Pc, pc);
         }
@@ -48,7 +48,7 @@ impl Core {
     }
 
     /// Memory from the shadow, as far as it is known there.
-    pub(super) fn copy_memory<M: Model>(&self, model: &mut M, addr: u64, len: u64) {
+    pub(super) fn copy_memory(&self, model: &mut dyn Model, addr: u64, len: u64) {
         for addr in (0..len).map(|i| addr.wrapping_add(i)) {
             let value = self.shadow.memory.byte(addr).unwrap_or(0);
             let _ = model.write(Place::Memory { addr, size: 1 }, value.into());
@@ -59,7 +59,7 @@ impl Core {
         &mut self,
         (pc, bits): (u64, Option<u32>),
         differences: Found,
-        reporter: &mut impl Reporter,
+        reporter: &mut dyn Reporter,
     ) -> ControlFlow<()> {
         let interrupt = self.reader.group().insn.is_none() && bits.is_none();
         let done = self.counters.instructions();
@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// Takes over what a group says, on both sides.
-    pub(super) fn take_over<M: Model>(&mut self, model: &mut M) {
+    pub(super) fn take_over(&mut self, model: &mut dyn Model) {
         self.apply(&Effects::default());
         let group = self.reader.group();
         self.shadow.apply_memory(group);
@@ -116,10 +116,10 @@ impl Core {
 
     /// State that changed beside the instructions: volatile state is taken,
     /// anything else is a change the model did not make.
-    pub(super) fn update<M: Model>(
+    pub(super) fn update(
         &mut self,
-        model: &mut M,
-        reporter: &mut impl Reporter,
+        model: &mut dyn Model,
+        reporter: &mut dyn Reporter,
     ) -> ControlFlow<()> {
         self.counters.updates += 1;
         let known = *self.shadow.known();

@@ -14,10 +14,7 @@ use crate::register::Register;
 impl Core {
     /// Whether the group agrees if the model's instruction traps first: `Some`
     /// is that trap, and what it wrote. Otherwise both sides are as before.
-    pub(super) fn unreported_exception<M: Model>(
-        &mut self,
-        model: &mut M,
-    ) -> Option<(Step, Found)> {
+    pub(super) fn unreported_exception(&mut self, model: &mut dyn Model) -> Option<(Step, Found)> {
         let trap = self.ask(model, Ask::Step);
         let before = self.save();
         let mut found = Found::new();
@@ -48,9 +45,9 @@ impl Core {
     /// Whether the group agrees if the model takes an interrupt first: `Some`
     /// is the interrupt, and its code if there is only one that it can be.
     /// Otherwise both sides are as before.
-    pub(super) fn unreported_interrupt<M: Model>(
+    pub(super) fn unreported_interrupt(
         &mut self,
-        model: &mut M,
+        model: &mut dyn Model,
     ) -> Option<(Step, Option<u32>)> {
         let only = self.candidates(model).count() == 1;
         for code in self.candidates(model) {
@@ -71,7 +68,7 @@ impl Core {
     /// The trace went where the model did not. If that is the handler of an
     /// interrupt, the model takes it after the instruction; `own` is where the
     /// model went.
-    pub(super) fn enter_untold<M: Model>(&mut self, model: &mut M, own: u64) {
+    pub(super) fn enter_untold(&mut self, model: &mut dyn Model, own: u64) {
         let told = self.shadow.pc;
         for code in self.candidates(model) {
             // The model has a pc, and its interrupts go somewhere.
@@ -91,7 +88,7 @@ impl Core {
 
     /// An interrupt without a cause: the model takes the likeliest that leads
     /// where the trace goes. `None` if there is none such.
-    pub(super) fn guess<M: Model>(&mut self, model: &mut M) -> Option<(Ask, Step)> {
+    pub(super) fn guess(&mut self, model: &mut dyn Model) -> Option<(Ask, Step)> {
         let group = self.reader.group();
         let here = Follower::at(self.config.xlen, self.shadow.pc);
         let told = group.pc.and(here.moves(group).to)?;
@@ -109,7 +106,7 @@ impl Core {
 
     /// Takes over a group that cannot be checked. Its instruction has a number
     /// all the same: how a trace is numbered does not depend on what is known.
-    pub(super) fn adopt<M: Model>(&mut self, model: &mut M) -> ControlFlow<()> {
+    pub(super) fn adopt(&mut self, model: &mut dyn Model) -> ControlFlow<()> {
         self.counters.unchecked += 1;
         let group = self.reader.group();
         if self.shadow.attempts(group, &self.config.absent) {
@@ -123,7 +120,7 @@ impl Core {
     }
 
     /// The interrupts that the model would take, the likeliest first.
-    fn candidates<M: Model>(&self, model: &M) -> impl Iterator<Item = u32> + use<M> {
+    fn candidates(&self, model: &dyn Model) -> impl Iterator<Item = u32> + use<> {
         let usual = [7, 3, 11, 5, 1, 9];
         let last = self.last_interrupt;
         let rest = usual.map(|code| Some(code).filter(|code| Some(*code) != last));
@@ -135,7 +132,7 @@ impl Core {
 
     /// The shadow follows an interrupt of the model. The trace has not reported what it
     /// wrote: the CSRs are unknown until it does.
-    fn follow<M: Model>(&mut self, model: &M) {
+    fn follow(&mut self, model: &dyn Model) {
         for write in self.effects.csrs.iter() {
             let register = Register::csr(write.csr);
             self.shadow.put(register, write.value);

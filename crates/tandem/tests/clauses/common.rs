@@ -140,6 +140,7 @@ impl Consumer for Events {
             ),
             Event::Mark(m) => format!("{m:?}"),
             Event::Warning(warning) => format!("{warning:?}"),
+            Event::DataGap(gap) => format!("{gap:?}"),
             Event::Gap(g) => format!("gap {:x} {} {}", g.at, g.reason.code, g.bytes),
         });
         match self.pause {

@@ -39,7 +39,7 @@ impl Consumer for Tied {
                 let number = insn.map(|insn| self.before + u64::from(insn));
                 self.all.push((number, *access));
             }
-            Event::Gap(_) | Event::Warning(_) => self.reports += 1,
+            Event::Gap(_) | Event::DataGap(_) | Event::Warning(_) => self.reports += 1,
             _ => {}
         }
         ControlFlow::Continue(())

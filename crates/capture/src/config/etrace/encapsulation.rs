@@ -1,7 +1,7 @@
 //! `[etrace.encapsulation]`: how E-Trace packets are encapsulated.
 
 use super::super::section::{set, some};
-use super::super::value::Named;
+use super::super::value::{Named, Setting};
 use hartrace_etrace::{Encapsulation, Form};
 
 const FORMS: Named<Form> = &[
@@ -36,6 +36,17 @@ section! {
 }
 
 impl EtraceEncapsulation {
+    /// The names of the forms.
+    pub fn forms() -> impl Iterator<Item = &'static str> {
+        FORMS.iter().map(|(name, _)| *name)
+    }
+
+    /// Takes the form with this name, which a flag gives.
+    pub fn set_form(&mut self, name: &str, flag: &'static str) {
+        let form = FORMS.iter().find(|(known, _)| *known == name);
+        self.form = form.map(|&(_, form)| Setting::flag(form, flag));
+    }
+
     /// The encapsulation; `base` is that of the profile.
     pub(super) fn settings(&self, base: Encapsulation) -> Encapsulation {
         let mut form = match &self.form {

@@ -7,7 +7,7 @@ use hartrace_flow::{Effects, Insn, Mode, Observer as _, SpaceId, Step};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_testkit::Random;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 
 /// loop: c.nop; c.bnez a0, loop; c.jr a1
 const CODE: [u8; 6] = [0x01, 0x00, 0x7d, 0xfd, 0x82, 0x85];
@@ -70,15 +70,31 @@ enum Failed {
     Given(u64),
 }
 
-impl From<InputError> for Failed {
-    fn from(_: InputError) -> Failed {
+impl From<DecodeError> for Failed {
+    fn from(_: DecodeError) -> Failed {
         Failed::Read
     }
 }
 
-impl From<SettingsError> for Failed {
-    fn from(_: SettingsError) -> Failed {
-        Failed::Read
+type Events = Vec<(HartId, Event)>;
+
+/// Gives its events to all others.
+struct Shared<'a>(Keep, &'a Mutex<Events>);
+
+impl Consumer for Shared<'_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.0.event(hart, event)
+    }
+}
+
+impl Gather for Shared<'_> {
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+
+    fn give(&mut self) -> ControlFlow<()> {
+        self.1.lock().unwrap().append(&mut self.0.events);
+        ControlFlow::Continue(())
     }
 }
 
@@ -86,19 +102,18 @@ impl From<SettingsError> for Failed {
 const ROUNDS: u64 = 90_000;
 
 /// All events in one go.
-fn truth(trace: Trace, image: &Image) -> Vec<(HartId, Event)> {
+fn truth(trace: Trace, image: &Image) -> Events {
     let mut keep = Keep {
         events: Vec::new(),
         room: usize::MAX,
     };
     trace
-        .decode(image, &mut keep, |_, _| Ok::<(), Failed>(()))
+        .decode(image, None, &mut keep, |_, _| Ok::<(), Failed>(()))
         .unwrap();
     keep.events
 }
 
-/// Parts in their order are the whole, on one thread and on several; a part that
-/// is the only one is told so.
+/// Parts in their order are the whole, on one thread and on several.
 #[test]
 fn parts_are_the_whole() {
     let image = image();
@@ -113,29 +128,25 @@ fn parts_are_the_whole() {
         };
         assert_eq!(expected.iter().map(count).sum::<u64>(), insns, "{format}");
         for (threads, room) in [(1, usize::MAX), (2, 1000), (4, usize::MAX)] {
-            let alone = AtomicUsize::new(0);
-            let part = |only: bool| {
-                alone.fetch_add(usize::from(only), Ordering::Relaxed);
-                Keep {
-                    events: Vec::new(),
+            let events = Mutex::new(Vec::new());
+            let part = || -> Box<dyn Gather + '_> {
+                let events_here = Vec::new();
+                let keep = Keep {
+                    events: events_here,
                     room,
-                }
+                };
+                Box::new(Shared(keep, &events))
             };
-            let (mut events, mut last) = (Vec::new(), 0);
-            let given = trace(&settings, &bytes).decode_parts(
-                &image,
-                threads,
-                part,
-                |part: &mut Keep, done| {
-                    assert!(done >= last, "bytes are done in their order");
-                    last = done;
-                    events.append(&mut part.events);
-                    Ok::<(), Failed>(())
-                },
-            );
-            given.unwrap();
+            let mut last = 0;
+            let whole = trace(&settings, &bytes);
+            let given = whole.decode_parts(&image, (threads, None), &part, |done| {
+                assert!(done >= last, "bytes are done in their order");
+                last = done;
+                Ok::<(), Failed>(())
+            });
+            assert_eq!(given.unwrap().instructions, insns);
             assert_eq!(last, bytes.len() as u64);
-            assert_eq!(alone.into_inner(), usize::from(threads == 1));
+            let events = events.into_inner().unwrap();
             assert!(events == expected, "{format}, {threads} threads");
         }
     }
@@ -147,12 +158,17 @@ fn a_failure_to_give_is_returned() {
     let image = image();
     let (settings, bytes, _) = recorded(Format::Ntrace, ROUNDS);
     for threads in [1, 3] {
-        let part = |_| Keep {
-            events: Vec::new(),
-            room: 10,
+        let events = Mutex::new(Vec::new());
+        let part = || -> Box<dyn Gather + '_> {
+            let keep = Keep {
+                events: Vec::new(),
+                room: 10,
+            };
+            Box::new(Shared(keep, &events))
         };
         let mut calls = 0;
-        let given = trace(&settings, &bytes).decode_parts(&image, threads, part, |_, done| {
+        let whole = trace(&settings, &bytes);
+        let given = whole.decode_parts(&image, (threads, None), &part, |done| {
             calls += 1;
             Err::<(), Failed>(Failed::Given(done))
         });
@@ -175,11 +191,9 @@ fn a_tally_counts_what_is_decoded() {
             let middle = bytes.len() / 2;
             bytes[middle..middle + 20].fill(0xaa);
         }
-        let mut watch = Watch::new(Ignore, None);
-        let decoded =
-            trace(&settings, &bytes).decode(&image, &mut watch, |_, _| Ok::<(), Failed>(()));
-        decoded.unwrap();
-        let expected = watch.decoded;
+        let whole = trace(&settings, &bytes);
+        let decoded = whole.decode(&image, None, &mut Ignore, |_, _| Ok::<(), Failed>(()));
+        let expected = decoded.unwrap();
         assert!(expected.instructions > insns / 2, "{format}: {expected:?}");
         assert_eq!(expected.gaps > 0, format != Format::Tandem, "{format}");
         assert_eq!(expected.harts, [HartId(0)]);
@@ -187,7 +201,7 @@ fn a_tally_counts_what_is_decoded() {
         for threads in [1, 4] {
             let mut last = 0;
             let tallied = trace(&settings, &bytes)
-                .tally::<Failed>(Some(&image), threads, |done| {
+                .tally(Some(&image), threads, &mut |done| {
                     assert!(done >= last);
                     last = done;
                 })
@@ -198,7 +212,7 @@ fn a_tally_counts_what_is_decoded() {
             assert_eq!(*messages.get_or_insert(counted), counted);
         }
         // Without a program, messages are counted all the same.
-        let tallied = trace(&settings, &bytes).tally::<Failed>(None, 4, |_| ());
+        let tallied = trace(&settings, &bytes).tally(None, 4, &mut |_| ());
         let tallied = tallied.unwrap();
         assert_eq!(tallied.decoded, None);
         assert_eq!(Some(tallied.census.all.messages), messages);

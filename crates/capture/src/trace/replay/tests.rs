@@ -42,14 +42,12 @@ fn parts_are_the_same_as_in_the_whole() {
         let replay = trace(&settings, &bytes).replay().unwrap();
         let (mut all, mut counting) = (Keep::default(), replay.counting());
         let mut done = 0;
-        let progress = |_: &mut Keep, bytes: u64| {
+        let mut after = |_: &Decoded, bytes: u64| {
             assert!(bytes >= done);
             done = bytes;
-            Ok::<(), SettingsError>(())
         };
-        replay
-            .decode(&image, &mut all, &mut counting, progress)
-            .unwrap();
+        let decoded = replay.decode(&image, None, &mut all, &mut counting, &mut after);
+        assert_eq!(decoded.unwrap().gaps, 0);
         assert_eq!(done, bytes.len() as u64);
         assert_eq!(counting.finish().bytes(), done);
         assert!(
@@ -59,14 +57,16 @@ fn parts_are_the_same_as_in_the_whole() {
         );
         for (checkpoint, before) in &all.marks {
             let mut part = Keep::default();
-            replay.from(&image, Some(*checkpoint), &mut part).unwrap();
+            replay
+                .from(&image, None, Some(*checkpoint), &mut part)
+                .unwrap();
             assert!(
                 part.events == all.events[*before..],
                 "{format}: {checkpoint:?}"
             );
         }
         let mut part = Keep::default();
-        replay.from(&image, None, &mut part).unwrap();
+        replay.from(&image, None, None, &mut part).unwrap();
         assert!(part.events == all.events);
     }
 }
@@ -80,7 +80,7 @@ fn a_part_ends_when_it_is_enough() {
         stop: Some(100),
         ..Keep::default()
     };
-    replay.from(&image, None, &mut part).unwrap();
+    replay.from(&image, None, None, &mut part).unwrap();
     assert!(
         (100..5000).contains(&part.events.len()),
         "{}",
@@ -96,10 +96,9 @@ fn noise_has_no_checkpoints() {
     for bytes in [Vec::new(), vec![0x55; 100_000], vec![0xff; 50_000]] {
         let replay = trace(&settings, &bytes).replay().unwrap();
         let (mut all, mut counting) = (Keep::default(), replay.counting());
-        let progress = |_: &mut Keep, _| Ok::<(), SettingsError>(());
-        replay
-            .decode(&image, &mut all, &mut counting, progress)
-            .unwrap();
+        let mut after = |_: &Decoded, _| {};
+        let decoded = replay.decode(&image, None, &mut all, &mut counting, &mut after);
+        assert_eq!(decoded.unwrap().instructions, 0);
         assert!(all.marks.is_empty());
     }
 }

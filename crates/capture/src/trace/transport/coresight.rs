@@ -18,6 +18,10 @@ const HALF: [u8; 2] = [0xff, 0x7f];
 /// The id of padding.
 const NULL: u8 = 0;
 
+/// Frames after which an id that did not change is repeated, so that a reader can start
+/// in the middle.
+const REPEAT: u32 = 10;
+
 /// The first id that is reserved, or a trigger.
 const RESERVED: u8 = 0x70;
 
@@ -115,6 +119,8 @@ pub struct Formatter {
     frame: [u8; FRAME],
     at: usize,
     id: u8,
+    /// Frames since the id was given last.
+    unnamed: u32,
     /// The last byte, whose place depends on the source of the next.
     held: Option<(u8, u8)>,
     /// Frames between two full synchronisation packets, and since the last; 0 for none.
@@ -131,6 +137,7 @@ impl Formatter {
             frame: [0; FRAME],
             at: 0,
             id: NULL,
+            unnamed: 0,
             held: None,
             sync,
             since: 0,
@@ -165,7 +172,7 @@ impl Formatter {
             return;
         };
         // Only an even place can have an id; after the last byte of a source that is next.
-        if id != self.id {
+        if id != self.id || self.unnamed >= REPEAT && self.at == 0 {
             self.change(id, 0);
         }
         let last = self.at == FRAME - 2;
@@ -182,6 +189,7 @@ impl Formatter {
     fn change(&mut self, id: u8, late: u8) {
         self.flag(late);
         self.id = id;
+        self.unnamed = 0;
         self.put_byte(id << 1 | 1);
     }
 
@@ -212,6 +220,7 @@ impl Formatter {
             self.out.extend_from_slice(&FULL);
         }
         self.since += 1;
+        self.unnamed += 1;
         self.out.extend_from_slice(&self.frame);
         self.frame = [0; FRAME];
         self.at = 0;
@@ -299,6 +308,22 @@ mod tests {
             let found = taken_apart([&frames[from..]]);
             let last = &whole[whole.len() - 200..];
             assert_eq!(&found[found.len() - 200..], last, "from {from}");
+        }
+    }
+
+    /// One source alone: its id comes again and again.
+    #[test]
+    fn ids_are_repeated() {
+        let mut formatter = Formatter::new(0);
+        let bytes: Vec<u8> = (0..=255).cycle().take(2000).collect();
+        formatter.put(9, &bytes);
+        let frames = formatter.finish();
+        assert_eq!(taken_apart([&frames[..]]).len(), bytes.len());
+        for from in (0..frames.len() / 2).step_by(FRAME) {
+            let found = taken_apart([&frames[from..]]);
+            assert!(found.len() > 800, "{from}");
+            let found: Vec<u8> = found.iter().map(|&(_, byte)| byte).collect();
+            assert!(bytes.ends_with(&found), "{from}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Samples of a pin interface with E-Trace: on fewer than eight pins, a byte may start
 //! at any sample.
 
-use super::{Pib, PibWidth};
+use super::Pib;
 use hartrace_etrace::Encapsulation;
 
 /// The bytes in the samples of a port. The first sample starts a byte. After a
@@ -15,7 +15,9 @@ pub fn read_pins(samples: &[u8], pib: Pib, form: &Encapsulation) -> Vec<u8> {
     if width >= 8 {
         return samples;
     }
-    swap(&mut samples, pib);
+    for byte in &mut samples {
+        *byte = pib.turn(*byte);
+    }
     let zeros = form.alignment_zeros();
     let (mut out, mut byte, mut have, mut run) = (Vec::new(), 0u8, 0, 0u32);
     for bit in samples.iter().flat_map(|s| (0..8).map(move |n| s >> n & 1)) {
@@ -41,36 +43,15 @@ pub fn read_pins(samples: &[u8], pib: Pib, form: &Encapsulation) -> Vec<u8> {
 /// The samples of a stream.
 #[must_use]
 pub fn write_pins(stream: &[u8], pib: Pib) -> Vec<u8> {
-    let mut samples = stream.to_vec();
-    if pib.width.bits() < 8 {
-        swap(&mut samples, pib);
-    }
+    let mut samples: Vec<u8> = stream.iter().map(|&byte| pib.turn(byte)).collect();
     pib.order.turn(&mut samples);
     samples
-}
-
-/// Of samples of less than a byte, the first is in the low bits; or the other way round.
-fn swap(samples: &mut [u8], pib: Pib) {
-    if !pib.high_first {
-        return;
-    }
-    for byte in samples {
-        *byte = match pib.width {
-            PibWidth::One => byte.reverse_bits(),
-            PibWidth::Two => {
-                let b = *byte;
-                b >> 6 | b >> 2 & 0xc | (b & 0xc) << 2 | b << 6
-            }
-            PibWidth::Four => byte.rotate_left(4),
-            PibWidth::Eight | PibWidth::Sixteen => *byte,
-        };
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Order;
+    use crate::trace::{Order, PibWidth};
     use hartrace_etrace::{Form, Kind, Packer};
 
     #[test]

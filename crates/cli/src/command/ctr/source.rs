@@ -14,7 +14,7 @@ use hartrace_capture::records::{
     Control, Every, Form, Known, RecordSummary, Sampler, Snapshot, SnapshotError, SnapshotReader,
     SnapshotSink, Version,
 };
-use hartrace_capture::trace::{Trace, Transport, Watch};
+use hartrace_capture::trace::{Trace, Transport};
 use hartrace_flow::{HartId, Image, Interpolate, Replay};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::trace::no_program;
@@ -178,12 +178,12 @@ impl Job<'_> {
 
     /// Records as a hart with the settings in `[ctr]` would hold, from a source that reports
     /// so much.
-    fn sampler<S: SnapshotSink>(
+    fn sampler<'s>(
         &self,
         isa: Isa,
         told: Known,
-        sink: S,
-    ) -> Result<Sampler<S>, Failure> {
+        sink: impl SnapshotSink + 's,
+    ) -> Result<Sampler<'s>, Failure> {
         let ctr = self.program.config.ctr.recorder(isa.xlen())?;
         if !told.modes && !ctr.control().has(Control::MODES) {
             let modes = ctr.control().and(Control::MODES);
@@ -254,19 +254,21 @@ impl Job<'_> {
         };
         let report = RefCell::new(report);
         let take = |snapshot: &Snapshot| report.borrow_mut().snapshot(snapshot);
-        let replay = Replay::new(image, self.sampler(isa, told, take)?).keep_unplaced();
-        let timed = Interpolate::new(image, replay.spread_times());
-        let mut watch = Watch::new(timed, self.args.hart.map(HartId));
+        let mut sampler = self.sampler(isa, told, take)?;
+        let mut replay = Replay::new(image, &mut sampler)
+            .keep_unplaced()
+            .spread_times();
+        let mut timed = Interpolate::new(image, &mut replay);
         let mut progress = self.session.progress(&trace.input);
-        trace.decode(image, &mut watch, |_, done| {
+        let only = self.args.hart.map(HartId);
+        let decoded = trace.decode(image, only, &mut timed, |_, done| {
             progress.reach(done);
             report.borrow_mut().check()
         })?;
         drop(progress);
-        let Watch { inner, decoded, .. } = watch;
-        let (replay, spread) = inner.finish();
+        let spread = timed.finish();
         let kinds = replay.assumed().kinds;
-        let sampler = replay.finish();
+        replay.finish();
         report.borrow_mut().check()?;
         self.need_time(sampler.has_time() || decoded.instructions == 0)?;
         if spread.insns > 0 && matches!(self.args.every, Some(Every::Cycles(_))) {

@@ -41,7 +41,9 @@ impl Traced {
             let code = (std::slice::from_ref(elf), &[][..]);
             trace_file::fit(&settings, config, isa, code, talk)?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
-            Ok((TraceFile::create(path, read, args.check)?, settings))
+            let file = TraceFile::create(path, read, args.check)?;
+            let file = file.carried(config, &settings)?;
+            Ok((file, settings))
         };
         let image = match args.check {
             false => None,
@@ -58,6 +60,11 @@ impl Traced {
             true => trace_file::loaded(std::slice::from_ref(elf), &[])?,
             false => Vec::new(),
         };
+        if args.data().count() > 0 && config.transport.is_said() {
+            return Err(Failure::Usage(
+                "--trace etrace-data=FILE has no transport: leave out section [transport]",
+            ));
+        }
         let data = args.data().map(|path| {
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
             TraceFile::create(path, read, args.check)
@@ -93,7 +100,8 @@ impl Traced {
             let data = self.data.as_ref().map(|file| &file.sink);
             let data = data.filter(|_| settings.format() == Format::Etrace);
             let sinks = (&file.sink, data);
-            trace_file::writer(config, settings, (isa, elf), sinks, options)
+            let encoder = file.encoder(settings);
+            trace_file::writer(config, &encoder, (isa, elf), sinks, options)
         };
         self.files.iter().map(one).collect()
     }

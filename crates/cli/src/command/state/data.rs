@@ -9,7 +9,7 @@ use hartrace_analyze::memory::{MemoryWatch, Until};
 use hartrace_capture::history::memory_place;
 use hartrace_capture::input;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{Trace, Watch};
+use hartrace_capture::trace::Trace;
 use hartrace_flow::HartId;
 use hartrace_print::diagnostic::trace::no_program;
 use hartrace_print::diagnostic::{Code, Diagnostic};
@@ -59,15 +59,14 @@ pub(super) fn run(
             None => return Err(bad_place(name, "a number or a symbol")),
         },
     };
-    let watch = MemoryWatch::new(&image, &places, until);
-    let mut watch = Watch::new(watch, args.hart.map(HartId));
+    let mut found = MemoryWatch::new(&image, &places, until);
     let mut progress = session.progress(&trace.input);
-    trace.decode(&image, &mut watch, |_, done| {
+    let only = args.hart.map(HartId);
+    let decoded = trace.decode(&image, only, &mut found, |_, done| {
         progress.reach(done);
         Ok::<(), Failure>(())
     })?;
     drop(progress);
-    let found = &watch.inner;
     let named = asked.iter().map(|text| text.as_str()).zip(found.places());
     let sizes = (found.instructions(), found.accesses());
     let places = Places::new(sizes, named, &names);
@@ -77,5 +76,5 @@ pub(super) fn run(
     };
     written.map_err(|error| output.failed(error))?;
     output.finish()?;
-    session.judge(&watch.decoded, args.hart)
+    session.judge(&decoded, args.hart)
 }

@@ -217,11 +217,13 @@ fn what_is_encoded_is_decoded() {
         let trace = first.into_sink().into_sink();
         assert_decodes(&trace, &config, &image, &steps, seed);
         // What was decoded is as good a source as the hart was.
-        let mut replay = Replay::new(&image, Port::new(port, encoder()));
+        let mut port = Port::new(port, encoder());
+        let mut replay = Replay::new(&image, &mut port);
         let mut decoder = Decoder::new(config.clone(), &image).unwrap();
         decoder.feed(&trace, &mut replay);
         decoder.finish(&mut replay);
-        let again = replay.finish().into_sink().into_sink();
+        replay.finish();
+        let again = port.into_sink().into_sink();
         assert_decodes(&again, &config, &image, &steps, seed);
     }
 }

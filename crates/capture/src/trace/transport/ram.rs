@@ -1,11 +1,9 @@
 //! The circular buffer of a RAM sink, as defined by the Trace Control Interface
 //! (trRamControl, trRamStart, trRamLimit, trRamWP).
 
-use alloc::vec;
-use alloc::vec::Vec;
-use core::fmt;
-
-use crate::{IDLE, Sink};
+use crate::program::parse_address;
+use hartrace_flow::encode::Sink;
+use std::fmt;
 
 /// The registers that say what a dump of the buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +30,8 @@ pub struct Unwrapped<'a> {
     pub older: &'a [u8],
     /// What was written after it.
     pub newer: &'a [u8],
-    /// Bytes at the start of `older`, going on in `newer`, that are the rest of
-    /// a message whose beginning was overwritten. After them is the first whole
-    /// one; all bytes if there is none.
-    pub cut: usize,
+    /// What came before `older` was overwritten, perhaps the start of a message.
+    pub is_cut: bool,
 }
 
 /// Registers and a dump that do not fit together.
@@ -78,7 +74,7 @@ impl fmt::Display for RamError {
     }
 }
 
-impl core::error::Error for RamError {}
+impl std::error::Error for RamError {}
 
 impl RamSink {
     /// From the values of trRamStart, trRamLimit and trRamWP, with words of four
@@ -93,6 +89,27 @@ impl RamSink {
             stop_on_wrap: false,
             word: 4,
         }
+    }
+
+    /// From `START:LIMIT[:WP[:wrap]]`. Without a write pointer, the buffer is empty.
+    ///
+    /// # Errors
+    ///
+    /// Registers that make no sense, or `None` for another text.
+    pub fn parse(text: &str) -> Result<RamSink, Option<RamError>> {
+        let mut parts = text.split(':');
+        let mut number = || parts.next().map(|text| parse_address(text).ok_or(None));
+        let start = number().unwrap_or(Err(None))?;
+        let limit = number().unwrap_or(Err(None))?;
+        let pointer = number().unwrap_or(Ok(start))?;
+        let mut ram = RamSink::from_registers(start, limit, pointer);
+        match (parts.next(), parts.next()) {
+            (None, _) => {}
+            (Some("wrap"), None) => ram.wrapped = true,
+            _ => return Err(None),
+        }
+        ram.size().map_err(Some)?;
+        Ok(ram)
     }
 
     /// Bytes of the buffer.
@@ -124,14 +141,14 @@ impl RamSink {
     /// Registers and sizes that do not fit together.
     ///
     /// ```
-    /// use hartrace_ntrace::RamSink;
+    /// use hartrace_capture::trace::RamSink;
     ///
     /// let ram = RamSink::from_registers(0x100, 0x104, 0x105);
     /// let dump = [0x0c, 0x07, 0x10, 0x05, 0x07, 0x0c, 0x0c, 0x07];
     /// let trace = ram.unwrap(&dump).unwrap();
     /// assert_eq!(trace.older, [0x07, 0x0c, 0x0c, 0x07]);
     /// assert_eq!(trace.newer, [0x0c, 0x07, 0x10, 0x05]);
-    /// assert_eq!(trace.whole()[0], [0x0c, 0x0c, 0x07]);
+    /// assert_eq!(trace.messages()[0], [0x0c, 0x0c, 0x07]);
     /// ```
     pub fn unwrap<'a>(&self, dump: &'a [u8]) -> Result<Unwrapped<'a>, RamError> {
         let expected = self.size()?;
@@ -146,34 +163,54 @@ impl RamSink {
             return Ok(Unwrapped {
                 older: low,
                 newer: &[],
-                cut: 0,
+                is_cut: false,
             });
         }
-        let cut = if self.stop_on_wrap && at == 0 {
-            0
-        } else {
-            // The byte in front is gone, so whether an idle byte here is one
-            // does not matter: a message starts after it.
-            let end = high.iter().chain(low).position(|b| b & 3 == 3);
-            end.map_or(dump.len(), |end| end + 1)
-        };
         Ok(Unwrapped {
             older: high,
             newer: low,
-            cut,
+            is_cut: !(self.stop_on_wrap && at == 0),
         })
     }
 }
 
+/// `0x1000:0x1ffc:0x1234:wrap`.
+impl fmt::Display for RamSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, limit) = (self.start, self.limit);
+        write!(f, "{start:#x}:{limit:#x}:{:#x}", self.write_pointer)?;
+        f.write_str(if self.wrapped { ":wrap" } else { "" })
+    }
+}
+
 impl<'a> Unwrapped<'a> {
-    /// The two parts from the first whole message on.
+    /// Both parts.
     #[must_use]
-    pub fn whole(&self) -> [&'a [u8]; 2] {
-        let behind = self.cut.saturating_sub(self.older.len());
+    pub fn concat(&self) -> Vec<u8> {
+        [self.older, self.newer].concat()
+    }
+
+    /// The two parts from the first whole message of N-Trace on.
+    #[must_use]
+    pub fn messages(&self) -> [&'a [u8]; 2] {
+        let cut = self.cut();
+        let behind = cut.saturating_sub(self.older.len());
         [
-            self.older.get(self.cut..).unwrap_or_default(),
+            self.older.get(cut..).unwrap_or_default(),
             self.newer.get(behind..).unwrap_or_default(),
         ]
+    }
+
+    /// Bytes at the start that are the rest of a message of N-Trace; all if none ends.
+    fn cut(&self) -> usize {
+        if !self.is_cut {
+            return 0;
+        }
+        // The byte in front is gone, so whether an idle byte here is one
+        // does not matter: a message starts after it.
+        let mut all = self.older.iter().chain(self.newer);
+        let end = all.position(|b| b & 3 == 3);
+        end.map_or(self.older.len() + self.newer.len(), |end| end + 1)
     }
 }
 
@@ -184,22 +221,26 @@ pub struct RamBuffer {
     memory: Vec<u8>,
     /// Bytes that do not make a word yet.
     queue: Vec<u8>,
+    /// What fills the last word.
+    idle: u8,
     enabled: bool,
 }
 
 impl RamBuffer {
     /// An empty, enabled buffer with these registers; the write pointer may be
-    /// anywhere in it. Memory that was never written is zero.
+    /// anywhere in it. Memory that was never written is zero. `idle` is a byte that
+    /// means nothing in the stream.
     ///
     /// # Errors
     ///
     /// Registers that make no sense, and buffers of 4 GiB and more.
-    pub fn new(sink: RamSink) -> Result<RamBuffer, RamError> {
+    pub fn new(sink: RamSink, idle: u8) -> Result<RamBuffer, RamError> {
         let size = u32::try_from(sink.size()?).map_err(|_| RamError::Limit)?;
         Ok(RamBuffer {
             sink,
             memory: vec![0; size as usize],
             queue: Vec::new(),
+            idle,
             enabled: true,
         })
     }
@@ -240,7 +281,7 @@ impl RamBuffer {
     /// it up to a word.
     pub fn flush(&mut self) {
         if !self.queue.is_empty() {
-            self.queue.resize(self.sink.word as usize, IDLE);
+            self.queue.resize(self.sink.word as usize, self.idle);
             self.store();
         }
         self.enabled = false;

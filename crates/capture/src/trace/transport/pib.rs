@@ -1,10 +1,9 @@
-//! Samples of a pin interface block (3.4): messages may start at any sample,
+//! Samples of a pin interface block. In N-Trace (3.4) messages may start at any sample,
 //! and any number of samples of ones may separate them.
 
-use alloc::vec::Vec;
-
 use super::Order;
-use crate::{IDLE, MAX_MESSAGE, Sink, Tcode};
+use hartrace_flow::encode::Sink;
+use hartrace_ntrace::{IDLE, MAX_MESSAGE, Tcode};
 
 /// Data pins of a parallel port (trPibMode 8 to 12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +21,19 @@ pub enum PibWidth {
 }
 
 impl PibWidth {
+    /// Of a port with so many data pins.
+    #[must_use]
+    pub const fn from_pins(pins: u32) -> Option<PibWidth> {
+        Some(match pins {
+            1 => PibWidth::One,
+            2 => PibWidth::Two,
+            4 => PibWidth::Four,
+            8 => PibWidth::Eight,
+            16 => PibWidth::Sixteen,
+            _ => return None,
+        })
+    }
+
     /// Bits of a sample.
     #[must_use]
     pub const fn bits(self) -> u32 {
@@ -57,6 +69,18 @@ impl Pib {
             order: Order::Plain,
         }
     }
+
+    /// A byte of samples of less than a byte with the first sample in the low bits, and
+    /// back again.
+    pub(super) const fn turn(self, byte: u8) -> u8 {
+        match self.width {
+            _ if !self.high_first => byte,
+            PibWidth::One => byte.reverse_bits(),
+            PibWidth::Two => byte >> 6 | byte >> 2 & 0xc | (byte & 0xc) << 2 | byte << 6,
+            PibWidth::Four => byte.rotate_left(4),
+            PibWidth::Eight | PibWidth::Sixteen => byte,
+        }
+    }
 }
 
 /// Ones before a zero that make it certainly the start of a message. Without
@@ -88,7 +112,7 @@ enum State {
 /// With less than eight pins idle samples are dropped, and the bytes that come
 /// out are those of messages only. Where they cannot be (MSEO = 10, a message
 /// that does not start with MSEO = 00 or does not end), the alignment was lost:
-/// the reader gives the bytes 0x02 0xff, which a [`Framer`](crate::Framer) takes
+/// the reader gives the bytes 0x02 0xff, which a [`Framer`](hartrace_ntrace::Framer) takes
 /// for a damaged message, and hunts. It continues after 14 ones, where there must
 /// be the start of a message, or after 8 (one idle byte), or at the very first
 /// sample, when four messages in a row prove it right.
@@ -159,7 +183,7 @@ impl PibReader {
 
     /// The samples end here: gives what waits for a proof that will not come.
     pub fn finish(&mut self, out: &mut impl FnMut(u8)) {
-        for byte in core::mem::take(&mut self.word) {
+        for byte in std::mem::take(&mut self.word) {
             self.byte(byte, out);
         }
         self.trust(out);
@@ -176,14 +200,9 @@ impl PibReader {
             out(byte);
             return;
         }
-        let count = 8 / width;
-        for i in 0..count {
-            let place = if self.pib.high_first {
-                count - 1 - i
-            } else {
-                i
-            };
-            self.sample(byte >> (place * width) & !(!0 << width), width, out);
+        let byte = self.pib.turn(byte);
+        for i in 0..8 / width {
+            self.sample(byte >> (i * width) & !(!0 << width), width, out);
         }
     }
 
@@ -224,7 +243,7 @@ impl PibReader {
         if self.have < 8 {
             return;
         }
-        let byte = core::mem::take(&mut self.bits);
+        let byte = std::mem::take(&mut self.bits);
         self.have = 0;
         let mseo = byte & 3;
         if mseo == 2 || (len == 0 && !self.may_start(byte)) || len >= MAX_MESSAGE {
@@ -335,15 +354,11 @@ impl PibWriter {
             }
             return;
         }
-        let place = if self.pib.high_first {
-            8 - width - self.have
-        } else {
-            self.have
-        };
-        self.bits |= (sample as u8 & !(!0 << width)) << place;
+        self.bits |= (sample as u8 & !(!0 << width)) << self.have;
         self.have += width;
         if self.have == 8 {
-            self.out.push(core::mem::take(&mut self.bits));
+            let byte = std::mem::take(&mut self.bits);
+            self.out.push(self.pib.turn(byte));
             self.have = 0;
         }
     }

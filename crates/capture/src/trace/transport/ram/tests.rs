@@ -1,6 +1,7 @@
+use super::super::testing::message;
 use super::*;
-use crate::testing::{RandomMessages as _, written};
-use crate::{Framer, Framing as _, Layout, Piece};
+use hartrace_flow::decode::Framing as _;
+use hartrace_ntrace::{Framer, IDLE, Piece};
 use hartrace_testkit::Random;
 
 const EMPTY: RamSink = RamSink {
@@ -30,7 +31,6 @@ fn messages(chunks: [&[u8]; 2]) -> (Vec<Vec<u8>>, usize) {
 
 #[test]
 fn buffers_of_every_size_and_fill() {
-    let layout = Layout::default();
     for word in [4, 8, 32] {
         for words in 1..40 {
             let mut random = Random::new(u64::from(word) * 100 + words);
@@ -39,23 +39,23 @@ fn buffers_of_every_size_and_fill() {
                 word,
                 ..EMPTY
             };
-            let mut buffer = RamBuffer::new(sink).unwrap();
+            let mut buffer = RamBuffer::new(sink, IDLE).unwrap();
             assert_eq!(buffer.dump().len() as u64, words * u64::from(word));
             let mut sent = Vec::new();
             for _ in 0..random.below(60) {
-                let message = written(&random.message(&layout), &layout);
+                let message = message(&mut random);
                 buffer.message(&message);
                 sent.push(message);
             }
             buffer.flush();
             assert!(!buffer.is_enabled());
             let trace = buffer.registers().unwrap(buffer.dump()).unwrap();
-            let (good, bad) = messages(trace.whole());
+            let (good, bad) = messages(trace.messages());
             assert_eq!(bad, 0, "{words} words");
             assert!(sent.ends_with(&good), "{words} words");
             let total: usize = sent.iter().map(Vec::len).sum();
             if !buffer.registers().wrapped {
-                assert_eq!((good.len(), trace.cut), (sent.len(), 0));
+                assert_eq!((good.len(), trace.cut()), (sent.len(), 0));
                 assert_eq!(trace.older.len(), total.next_multiple_of(word as usize));
             } else {
                 // All but the one that was cut, and perhaps one more.
@@ -71,7 +71,6 @@ fn buffers_of_every_size_and_fill() {
 
 #[test]
 fn stop_on_wrap_keeps_the_beginning() {
-    let layout = Layout::default();
     for words in 1..60 {
         let mut random = Random::new(words);
         let sink = RamSink {
@@ -79,11 +78,11 @@ fn stop_on_wrap_keeps_the_beginning() {
             stop_on_wrap: true,
             ..EMPTY
         };
-        let mut buffer = RamBuffer::new(sink).unwrap();
+        let mut buffer = RamBuffer::new(sink, IDLE).unwrap();
         let mut sent = Vec::new();
         let mut taken = 0;
         while buffer.is_enabled() {
-            let message = written(&random.message(&layout), &layout);
+            let message = message(&mut random);
             taken += buffer.write(&message);
             sent.push(message);
         }
@@ -93,8 +92,8 @@ fn stop_on_wrap_keeps_the_beginning() {
         let registers = buffer.registers();
         assert!(registers.wrapped && registers.write_pointer == registers.start);
         let trace = registers.unwrap(buffer.dump()).unwrap();
-        assert_eq!((trace.older, trace.cut), (buffer.dump(), 0));
-        let (good, bad) = messages(trace.whole());
+        assert_eq!((trace.older, trace.cut()), (buffer.dump(), 0));
+        let (good, bad) = messages(trace.messages());
         assert!(sent.starts_with(&good));
         // Only the last may be cut.
         assert!(good.len() + bad == sent.len() && bad <= 1);
@@ -114,8 +113,8 @@ fn a_pointer_in_the_middle() {
         assert!(round.wrapped);
         let trace = round.unwrap(&dump).unwrap();
         assert_eq!((trace.older, trace.newer), (&dump[at..], &dump[..at]));
-        assert_eq!(trace.cut, 16, "no message ends");
-        assert_eq!(trace.whole(), [&[][..]; 2]);
+        assert_eq!(trace.cut(), 16, "no message ends");
+        assert_eq!(trace.messages().concat(), [0; 0]);
     }
 }
 
@@ -125,8 +124,8 @@ fn a_message_across_the_edge() {
     let dump = [0x08, 0x07, 0x0c, 0x0f, 0x10, 0x20, 0x30, 0x40];
     let ram = RamSink::from_registers(0, 4, 5);
     let trace = ram.unwrap(&dump).unwrap();
-    assert_eq!(trace.cut, 6);
-    assert_eq!(trace.whole(), [&[][..], &[0x0c, 0x0f]]);
+    assert_eq!(trace.cut(), 6);
+    assert_eq!(trace.messages(), [&[][..], &[0x0c, 0x0f]]);
 }
 
 #[test]
@@ -163,15 +162,15 @@ fn registers_that_make_no_sense() {
         (with(0x8000, 0x800c, 0x8010), RamError::Pointer),
     ] {
         assert_eq!(unwrap(sink, 16), Err(error));
-        assert!(RamBuffer::new(sink).is_err());
+        assert!(RamBuffer::new(sink, IDLE).is_err());
     }
     assert!(matches!(
-        RamBuffer::new(with(0, 1 << 32, 0)).map(|_| ()),
+        RamBuffer::new(with(0, 1 << 32, 0), IDLE).map(|_| ()),
         Err(RamError::Limit)
     ));
     // At the very top of memory.
     let top = with(!0xf, !3, !7);
     assert_eq!(unwrap(top, 16), Ok(()));
-    let mut buffer = RamBuffer::new(top).unwrap();
+    let mut buffer = RamBuffer::new(top, IDLE).unwrap();
     assert_eq!(buffer.write(&[0; 64]), 64);
 }

@@ -1,8 +1,7 @@
-use alloc::vec;
-
+use super::super::testing::message;
 use super::*;
-use crate::testing::{RandomMessages as _, written};
-use crate::{Body, Framer, Framing as _, Layout, Message, Piece, Sync};
+use hartrace_flow::decode::Framing as _;
+use hartrace_ntrace::{Body, Framer, Layout, Message, Piece, Sync};
 use hartrace_testkit::Random;
 
 const WIDTHS: [PibWidth; 5] = [
@@ -55,10 +54,7 @@ fn framed(bytes: &[u8]) -> (Vec<Vec<u8>>, usize) {
 
 fn messages(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let mut random = Random::new(seed);
-    let layout = Layout::default();
-    (0..count)
-        .map(|_| written(&random.message(&layout), &layout))
-        .collect()
+    (0..count).map(|_| message(&mut random)).collect()
 }
 
 fn sent(pib: Pib, gap: u32, every: u32, messages: &[Vec<u8>]) -> Vec<u8> {
@@ -206,7 +202,8 @@ fn lost_alignment_is_a_damaged_message() {
             faddr: 0x4000_0000,
         },
     );
-    let good = written(&sync, &Layout::default());
+    let mut good = Vec::new();
+    sync.write(&Layout::default(), &mut good);
     let mut bytes = vec![IDLE; 2];
     bytes.extend(&good);
     // MSEO = 10 in the middle of a message.

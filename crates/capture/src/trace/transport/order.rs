@@ -1,12 +1,4 @@
-//! Converts the contents of probes and memories to the byte stream, and back:
-//! samples of a pin interface ([`PibReader`]), circular buffers ([`RamSink`])
-//! and swapped words ([`Order`]).
-
-mod pib;
-mod ram;
-
-pub use pib::{Pib, PibReader, PibWidth, PibWriter};
-pub use ram::{RamBuffer, RamError, RamSink, Unwrapped};
+//! Words whose bytes were turned round.
 
 /// Order of the bytes in a dump. A stream has its first byte first; tools that
 /// print or store words may have turned them round.
@@ -36,7 +28,7 @@ impl Order {
     /// that is cut at the end stays as it is.
     ///
     /// ```
-    /// use hartrace_ntrace::Order;
+    /// use hartrace_capture::trace::Order;
     ///
     /// let mut dump = [0x1d, 0xd0, 0x70, 0xff, 0xff];
     /// Order::Swapped32.turn(&mut dump);
