@@ -2,6 +2,7 @@
 //! the numbers that `profile` and `coverage` print. Without chromium the tests pass.
 
 use crate::chromium::{Browser, Tab, program};
+use crate::view::Viewer;
 use crate::{Folder, repository, run, text};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -162,9 +163,58 @@ fn page_leads_to_the_hottest_function_and_the_longest_interrupt() {
     tab.finish();
 }
 
+/// The page of `hartrace view`: an index of few slices, so that what is seen of a part
+/// is decoded when it is looked at.
+#[test]
+fn live_page_shows_parts_in_detail() {
+    let recorded = recorded("exceptions");
+    let Some(mut browser) = browser(&recorded.folder) else {
+        return;
+    };
+    let sources = repository();
+    let index = recorded.folder.name("index");
+    let viewer = Viewer::start(&[
+        &recorded.trace,
+        "--slices",
+        "500",
+        "--index",
+        &index,
+        "--source-dir",
+        sources.to_str().unwrap(),
+    ]);
+    let mut tab = browser.open(&viewer.url());
+    tab.wait("document.documentElement?.dataset.state === 'ready'");
+    tab.visit("#timeline/0");
+    tab.wait(
+        "performance.getEntriesByType('resource').some(entry => entry.name.includes('timeline?'))",
+    );
+    tab.frames();
+    tab.eval("document.querySelector('.stage-canvas').focus()");
+    tab.key("Enter");
+    let name = "document.querySelector('.details h2')?.textContent";
+    tab.wait(&format!("{name} === '_start'"));
+    tab.wait("document.querySelectorAll('.details .instructions li').length > 5");
+    tab.key("/");
+    tab.type_text("__cxa_throw");
+    tab.key("Enter");
+    tab.wait(&format!("{name} === '__cxa_throw'"));
+    tab.wait("document.querySelector('.callers')?.textContent.endsWith('_start') ?? false");
+    tab.click_on(".details .links a");
+    tab.wait("document.querySelectorAll('.chosen tbody tr.ran').length === 5");
+    tab.visit("#source/0");
+    tab.wait("document.querySelectorAll('.chosen tbody tr.ran').length > 5");
+    tab.visit("#timeline/0?from=1000&until=1400");
+    tab.wait("performance.getEntriesByType('resource').filter(entry => /timeline.*from=[5-9]\\d\\d&/.test(entry.name)).length > 0");
+    tab.frames();
+    tab.eval("document.querySelector('details.visible').open = true");
+    // Calls of a few instructions are seen there.
+    tab.wait("[...document.querySelectorAll('details.visible tbody tr')].some(row => parseInt(row.cells[5].textContent) < 20)");
+    tab.finish();
+}
+
 /// The picture in the README.
 #[test]
-#[ignore = "writes docs/report.png"]
+#[ignore = "writes docs/images/report.png"]
 fn picture() {
     let recorded = recorded("timer");
     let Some(mut browser) = browser(&recorded.folder) else {
@@ -177,6 +227,6 @@ fn picture() {
     );
     tab.visit("#timeline/0?from=4200&until=7600&track=0&at=5100");
     tab.frames();
-    tab.screenshot(Path::new(&repository().join("docs/report.png")));
+    tab.screenshot(Path::new(&repository().join("docs/images/report.png")));
     tab.finish();
 }

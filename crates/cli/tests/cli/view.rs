@@ -9,14 +9,14 @@ use std::process::{Child, Stdio};
 use std::{fs, thread, time};
 
 /// A server that runs.
-struct Viewer {
+pub(crate) struct Viewer {
     process: Child,
     host: String,
     secret: String,
 }
 
 impl Viewer {
-    fn start(args: &[&str]) -> Viewer {
+    pub(crate) fn start(args: &[&str]) -> Viewer {
         let mut command = hartrace();
         command
             .args(["view", "-q"])
@@ -34,6 +34,11 @@ impl Viewer {
             secret: secret.to_owned(),
             process,
         }
+    }
+
+    /// The address of the page.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/{}/", self.host, self.secret)
     }
 
     /// The status and the body of an answer.

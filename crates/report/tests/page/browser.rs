@@ -252,6 +252,12 @@ fn timeline_walks_by_keyboard_and_says_where_it_is() {
     let hash = tab.text("location.hash = '#timeline/0?track=1&at=0&depth=0'");
     assert!(hash.contains("track=1"));
     tab.wait("document.querySelector('.details')?.textContent.includes('hart 1')");
+    // Back returns to what was seen before a link was followed.
+    tab.wait("location.hash.includes('at=0')");
+    tab.click_on(".details .links a");
+    tab.wait("document.querySelector('.chosen h2')?.textContent === 'main'");
+    tab.eval("history.back()");
+    tab.wait("document.querySelector('.details')?.textContent.includes('hart 1')");
     tab.finish();
 }
 
@@ -459,6 +465,13 @@ fn the_longest_interrupt_leads_into_the_timeline() {
         text.contains(&format!("Duration{}\u{202f}ns", worst["duration"])),
         "{text}"
     );
+    let details = tab.text("document.querySelector('.details').textContent");
+    assert!(
+        details.contains("Causemachine timer interrupt"),
+        "{details}"
+    );
+    tab.click_on(".details dd a.mono");
+    tab.wait("document.querySelector('.chosen tr.target') !== null");
     tab.finish();
 }
 

@@ -56,7 +56,8 @@ impl Browser {
         let mut process = Command::new("sh")
             .args(["-c", "program=$1; input=$2; output=$3; shift 3; exec \"$program\" \"$@\" 3<\"$input\" 4>\"$output\"", "sh"])
             .args([program, &input, &output])
-            .args(["--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-quic"])
+            .args(["--headless=new", "--remote-debugging-pipe", "--no-sandbox",
+                "--disable-dev-shm-usage", "--disable-gpu", "--disable-quic"])
             .args(["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--disable-extensions", "--hide-scrollbars", "--force-device-scale-factor=1", "--window-size=1280,800"])
             .arg(format!("--user-data-dir={}", folder.join("profile").display()))

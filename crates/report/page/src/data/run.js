@@ -144,12 +144,23 @@ export class Run {
     return traps.end[trap] < 0 ? null : traps.end[trap] - traps.at[trap];
   }
 
+  /** The trap that begins at a position, or the last before it; -1: none. @param {number} track @param {number} begin */
+  trapAt(track, begin) {
+    const list = this.trapsOf(track);
+    const { at } = this.data.traps;
+    const after = partition(0, list.length, (place) => at[list[place]] <= begin);
+    return after > 0 ? list[after - 1] : -1;
+  }
+
+  /** The gap that begins at a position, -1: none. @param {number} track @param {number} begin */
+  gapAt(track, begin) {
+    return this.gapsOf(track).find((gap) => this.data.gaps.at[gap] === begin) ?? -1;
+  }
+
   /** Does a slice of kind trap belong to an interrupt? @param {number} track @param {number} begin */
   isInterrupt(track, begin) {
-    const list = this.trapsOf(track);
-    const { at, interrupt } = this.data.traps;
-    const after = partition(0, list.length, (place) => at[list[place]] <= begin);
-    return after > 0 && Boolean(interrupt[list[after - 1]]);
+    const trap = this.trapAt(track, begin);
+    return trap >= 0 && Boolean(this.data.traps.interrupt[trap]);
   }
 
   /** Numbers of functions, most expensive first. @param {number} limit */

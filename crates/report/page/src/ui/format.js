@@ -64,6 +64,7 @@ export function percent(part, whole) {
   const share = (100 * part) / whole;
   if (share === 0) return "0" + NARROW_SPACE + "%";
   if (share < 0.01) return "<" + NARROW_SPACE + "0.01" + NARROW_SPACE + "%";
+  if (share >= 1000) return grouped(share.toFixed(0)) + NARROW_SPACE + "%";
   // Only all is 100 %.
   if (share < 100 && share > 99.99) return ">" + NARROW_SPACE + "99.99" + NARROW_SPACE + "%";
   const decimals = share < 9.995 || (share >= 99.95 && share < 100) ? 2 : share < 100 ? 1 : 0;

@@ -7,7 +7,7 @@ import { kindName } from "../data/run.js";
 import { link } from "../route.js";
 import { fill, h } from "../ui/dom.js";
 import { count, percent } from "../ui/format.js";
-import { sourceLink, swatch } from "./links.js";
+import { addressLink, functionLink, sourceLink, swatch } from "./links.js";
 
 /** Callers that are listed. */
 const CALLERS = 40;
@@ -68,6 +68,7 @@ export class Details {
       h("h2", null, swatch(name), name),
       h("p", { class: "soft" }, kindName(selection.kind) + (lane.title ? ", " + lane.title : "")),
       facts(stage, selection),
+      event(lane, selection),
       flags(selection.flags),
       links(run, selection),
       callers(stage, selection),
@@ -127,6 +128,44 @@ function facts(stage, selection) {
     ["Depth", count(selection.depth)],
     selection.merged > 1 && ["Merged calls", count(selection.merged)],
   ];
+  return pairs(rows);
+}
+
+/**
+ * What caused a trap or a gap.
+ * @param {import("../stage/lane.js").Lane} lane @param {import("../stage/stage.js").Selection} selection
+ */
+function event({ run, track }, selection) {
+  if (track === null) return null;
+  if (selection.kind === KIND.trap) return trapFacts(run, run.trapAt(track, selection.begin));
+  return selection.kind === KIND.gap ? gapFacts(run, run.gapAt(track, selection.begin)) : null;
+}
+
+/** @param {import("../data/run.js").Run} run @param {number} trap */
+function trapFacts(run, trap) {
+  if (trap < 0) return null;
+  const { traps } = run.data;
+  return pairs([
+    ["Cause", run.trapName(trap)],
+    traps.epc[trap] && ["Interrupted at", addressLink(run, traps.function[trap], traps.epc[trap])],
+    ["Interrupted", functionLink(run, traps.function[trap])],
+    traps.tval?.[trap] && ["Trap value", h("span", { class: "mono" }, traps.tval[trap])],
+  ]);
+}
+
+/** @param {import("../data/run.js").Run} run @param {number} gap */
+function gapFacts(run, gap) {
+  if (gap < 0) return null;
+  const { gaps } = run.data;
+  return pairs([
+    ["Reason", run.string(gaps.reason[gap])],
+    gaps.code[gap] && ["Code", h("code", null, gaps.code[gap])],
+    ["Bytes skipped", count(gaps.bytes[gap])],
+  ]);
+}
+
+/** @param {any[]} rows name and value; others are left out */
+function pairs(rows) {
   return h(
     "dl",
     { class: "pairs" },
@@ -192,7 +231,7 @@ function callers(stage, selection) {
           null,
           h(
             "button",
-            { type: "button", class: "plain", on: { click: () => stage.select(chosen, true) } },
+            { type: "button", class: "plain", title: name, on: { click: () => stage.select(chosen, true) } },
             swatch(name),
             name,
           ),

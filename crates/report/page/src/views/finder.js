@@ -96,7 +96,11 @@ export class Finder {
     const numbers = [...(functions ?? [])].filter((number) => number >= 0).slice(0, ASKED);
     if (numbers.length === 0) return this.bar.say("no hits");
     const { from, until } = stage.view;
-    const start = stage.selection ? stage.selection.begin : direction > 0 ? Math.floor(from) - 1 : Math.ceil(until);
+    const start = stage.selection
+      ? stage.selection.begin
+      : direction > 0
+        ? Math.floor(from) - 1
+        : Math.ceil(until);
     const hit = await this.context.backend.find(run, numbers, Math.max(0, start), direction < 0);
     if (!hit) return this.bar.say(direction > 0 ? "no later hit" : "no earlier hit");
     const lane = stage.lanes.findIndex((one) => one.run === run && one.track === hit.track);
