@@ -15,8 +15,7 @@ use hartrace_capture::trace::{Decoded, Growth, Replay};
 use hartrace_flow::{Checkpoint, HartId, Image};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::Diagnostic;
-use hartrace_report::{Collected, Collector, Index, Indexer, Kept, Shared, SourceLines, Stop};
-use std::cell::RefCell;
+use hartrace_report::{Collected, Collector, Index, Indexer, Kept, SourceLines, Stop};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,7 +114,7 @@ fn make(
 ) -> Result<Index, Failure> {
     let mut kept = Kept::for_index(has_time, args.slices);
     let collector = Collector::new(code.image, functions(code.program), &mut kept);
-    let collector = RefCell::new(collector);
+    let mut indexer = Indexer::new(collector, code.image, has_time);
     let mut counting = replay.counting();
     let mut growth = Growth::default();
     let mut progress = Progress::new(session.talk, Some(replay.size()));
@@ -123,16 +122,11 @@ fn make(
         progress.reach(done);
         growth.add(decoded.instructions, done);
     };
-    let (decoded, stops) = {
-        let mut shared = Shared(&collector);
-        let mut indexer = Indexer::new(&collector, code.image, has_time.then_some(&mut shared));
-        let only = args.traced.hart.map(HartId);
-        let decoded = replay.decode(code.image, only, &mut indexer, &mut counting, &mut after)?;
-        (decoded, indexer.finish())
-    };
+    let only = args.traced.hart.map(HartId);
+    let decoded = replay.decode(code.image, only, &mut indexer, &mut counting, &mut after)?;
     drop(progress);
     session.judge(&decoded, args.traced.hart)?;
-    let collected = collector.into_inner().finish();
+    let (collected, stops) = indexer.finish();
     facts.counted = Some((counting.finish(), growth));
     Ok(finish((args, &facts), code, &collected, kept, stops))
 }

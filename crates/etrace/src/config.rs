@@ -173,7 +173,8 @@ impl Ioptions {
 pub struct Resync {
     /// What is counted.
     pub unit: ResyncUnit,
-    /// 0 to 15: one every 2^(n+4) of them.
+    /// 0 to 15: one every 2^(n+4) of them. The reference models take larger numbers than
+    /// the register has room for; so does this, up to 27.
     pub max: u8,
     /// Where exactly it comes.
     pub rule: ResyncRule,
@@ -353,8 +354,8 @@ pub struct Config {
     pub notify_bit: NotifyBit,
     /// Trap packets of interrupts have `tval` too, which 2.0 leaves out.
     pub interrupt_tval: bool,
-    /// Decoder: a start packet right after a packet with the same address, that of a
-    /// branch, is about the same execution of it; the outcome was reported before. So
+    /// Decoder: a start packet right after a packet with the same address is about the
+    /// same execution of that instruction; the outcome of a branch was reported before. So
     /// the PULP tracer resynchronises; by the texts a later instruction is meant.
     pub resync_repeats: bool,
     /// Addresses are full, not differences.
@@ -697,7 +698,7 @@ impl Config {
                 self.doptions_width.is_none_or(|w| w <= 16),
                 ConfigError::DoptionsWidth,
             ),
-            (self.resync.max <= 15, ConfigError::ResyncMax),
+            (self.resync.max <= 27, ConfigError::ResyncMax),
             (
                 self.queue
                     .is_none_or(|q| q.bytes >= self.min_queue() && q.drain > 0),

@@ -24,9 +24,14 @@ const WFI: u32 = 0x1050_0073;
 ///
 /// Events of one hart stay in order; those of several are no longer interleaved
 /// as they were.
-pub struct Interpolate<'a> {
+pub struct Interpolate<'a, C> {
+    inner: C,
+    state: State<'a>,
+}
+
+/// Everything but the consumer: compiled once for all.
+struct State<'a> {
     image: &'a Image,
-    inner: &'a mut (dyn Consumer + 'a),
     harts: PerHart<Hart>,
     spread: Spread,
     /// The `wfi` in each run, by the start and the length of the run.
@@ -57,51 +62,96 @@ struct Hart {
     known: (u64, u64),
 }
 
-impl<'a> Interpolate<'a> {
+impl<'a, C: Consumer> Interpolate<'a, C> {
     /// Passes events with times on to `inner`. The code is searched for `wfi`.
-    pub fn new(image: &'a Image, inner: &'a mut (dyn Consumer + 'a)) -> Interpolate<'a> {
-        Interpolate {
+    pub fn new(image: &'a Image, inner: C) -> Interpolate<'a, C> {
+        let state = State {
             image,
-            inner,
             harts: PerHart::default(),
             spread: Spread::default(),
             waits: BTreeMap::new(),
-        }
+        };
+        Interpolate { inner, state }
     }
 
     /// Whether events wait for the next timestamp.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.harts.iter().any(|(_, hart)| !hart.held.is_empty())
+        let mut harts = self.state.harts.iter();
+        harts.any(|(_, hart)| !hart.held.is_empty())
     }
 
     /// The events of a hart go on from this time.
     pub fn go_on(&mut self, id: HartId, time: u64) {
-        self.harts.of(id).since = Some(time);
+        self.state.harts.of(id).since = Some(time);
+    }
+
+    /// What takes the events.
+    pub fn inner(&mut self) -> &mut C {
+        &mut self.inner
     }
 
     /// What was estimated so far.
     #[must_use]
     pub const fn spread(&self) -> Spread {
-        self.spread
+        self.state.spread
     }
 
-    /// No more events: passes on those that wait.
-    pub fn finish(mut self) -> Spread {
+    /// No more events: passes on those that wait, and gives `inner` back.
+    pub fn finish(mut self) -> (C, Spread) {
+        self.state.finish(&mut self.inner);
+        (self.inner, self.state.spread)
+    }
+}
+
+impl<C: Consumer> Consumer for Interpolate<'_, C> {
+    fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
+        self.state.event(id, event, &mut self.inner)
+    }
+
+    fn runs(&mut self, id: HartId, runs: &[Run]) -> ControlFlow<()> {
+        self.state.runs(id, runs, &mut self.inner)
+    }
+}
+
+impl State<'_> {
+    fn event(&mut self, id: HartId, event: &Event, out: &mut dyn Consumer) -> ControlFlow<()> {
+        match event {
+            Event::Time(time) => self.stamp(id, *time, out),
+            Event::Gap(_) => {
+                // How long it took nothing reports.
+                self.harts.of(id).since = None;
+                self.keep(id, *event, out)
+            }
+            event => self.keep(id, *event, out),
+        }
+    }
+
+    fn runs(&mut self, id: HartId, runs: &[Run], out: &mut dyn Consumer) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for run in runs {
+            // A pause comes after the slice, never inside it.
+            if self.keep(id, Event::Run(*run), out).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
+
+    fn finish(&mut self, out: &mut dyn Consumer) {
         for (id, hart) in self.harts.iter_mut() {
             // A pause changes nothing at the end.
-            let _ = hart.give_up(id, self.inner, &mut self.spread);
+            let _ = hart.give_up(id, out, &mut self.spread);
         }
-        self.spread
     }
 
-    fn stamp(&mut self, id: HartId, time: u64) -> ControlFlow<()> {
+    fn stamp(&mut self, id: HartId, time: u64, out: &mut dyn Consumer) -> ControlFlow<()> {
         let hart = self.harts.of(id);
         self.spread.stamps += 1;
         let since = hart.since.replace(time);
         let Some(since) = since.filter(|since| *since < time && hart.insns > 0) else {
-            let flow = hart.give_up(id, self.inner, &mut self.spread);
-            self.inner.event(id, &Event::Time(time))?;
+            let flow = hart.give_up(id, out, &mut self.spread);
+            out.event(id, &Event::Time(time))?;
             return flow;
         };
         self.spread.insns += hart.insns;
@@ -111,10 +161,10 @@ impl<'a> Interpolate<'a> {
             let key = (run.start, run.insns);
             *waits.entry(key).or_insert_with(|| Wait::find(image, run))
         };
-        hart.spread(id, (since, time), &mut wait_in, self.inner)
+        hart.spread(id, (since, time), &mut wait_in, out)
     }
 
-    fn keep(&mut self, id: HartId, event: Event) -> ControlFlow<()> {
+    fn keep(&mut self, id: HartId, event: Event, out: &mut dyn Consumer) -> ControlFlow<()> {
         let hart = self.harts.of(id);
         if let Event::Run(run) = &event {
             hart.insns += u64::from(run.insns);
@@ -124,21 +174,7 @@ impl<'a> Interpolate<'a> {
             return ControlFlow::Continue(());
         }
         hart.since = None;
-        hart.give_up(id, self.inner, &mut self.spread)
-    }
-}
-
-impl Consumer for Interpolate<'_> {
-    fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
-        match event {
-            Event::Time(time) => self.stamp(id, *time),
-            Event::Gap(_) => {
-                // How long it took nothing reports.
-                self.harts.of(id).since = None;
-                self.keep(id, *event)
-            }
-            event => self.keep(id, *event),
-        }
+        hart.give_up(id, out, &mut self.spread)
     }
 }
 
@@ -336,7 +372,7 @@ mod tests {
         for event in events {
             let _ = timed.event(HartId(0), event);
         }
-        let spread = timed.finish();
+        let (_, spread) = timed.finish();
         replay.finish();
         (times.0, spread)
     }

@@ -8,7 +8,7 @@ mod file;
 mod indexer;
 mod part;
 
-pub use indexer::{Indexer, Shared};
+pub use indexer::Indexer;
 
 use crate::about::{About, Budget};
 use crate::code;

@@ -171,7 +171,7 @@ section! {
         /// What the resync counter counts.
         resync: ResyncUnit = (named RESYNC_UNITS);
         /// One synchronisation every 2^(n+4).
-        resync_max: u8 = (number 0 15);
+        resync_max: u8 = (number 0 27);
         /// Where it comes.
         resync_rule: ResyncRule = (named RESYNC_RULES);
         /// Debug triggers control tracing.

@@ -124,7 +124,7 @@ impl fmt::Display for ConfigError {
             }
             ConfigError::EncoderModeWidth => "encoder_mode_width must be at most 8",
             ConfigError::DoptionsWidth => "doptions_width must be at most 16",
-            ConfigError::ResyncMax => "resync_max must be 0 to 15",
+            ConfigError::ResyncMax => "resync_max must be 0 to 27",
             ConfigError::Queue => {
                 "the queue must drain, and hold at least 64 bytes or two of the longest packets \
                  in their encapsulation"

@@ -44,11 +44,15 @@ impl Source {
     pub(super) fn lose_data<C: Consumer>(&mut self, fault: Fault, cx: &mut Ctx<'_, '_, C>) {
         if !self.data.lost {
             self.data.lose();
-            let gap = DataGap {
-                at: cx.place.at,
-                reason: fault.reason(0),
-            };
-            self.track.event(&Event::DataGap(gap), cx.out);
+            let (at, reason) = (cx.place.at, fault.reason(0));
+            match cx.settings.data.is_some() {
+                true => {
+                    let gap = Event::DataGap(DataGap { at, reason });
+                    self.track.event(&gap, cx.out);
+                }
+                // Nothing is missing of what is decoded.
+                false => self.track.warn(reason, at, false, cx.out),
+            }
         }
     }
 

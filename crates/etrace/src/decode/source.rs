@@ -582,9 +582,11 @@ impl Source {
             owner: ownership(cx.settings, start.privilege, start.context)?,
             time: cx.settings.time(start.time),
         };
+        // In a loop without a decision it may as well be the next round.
         let repeats = cx.settings.config.resync_repeats
             && self.pending.is_some_and(|p| p.address == sync.address)
-            && self.track.walk.is_branch(cx.blocks, sync.address);
+            && (self.track.walk.is_branch(cx.blocks, sync.address)
+                || !self.leads_to(cx.blocks, sync.address, false));
         match self.track.phase {
             Phase::Running if repeats => match self.resolve(Next::Sync, cx) {
                 Ok(()) => sync.taken = self.carry.is_taken(),

@@ -25,7 +25,7 @@ impl Resync {
         let mut resync = Resync {
             unit: config.resync.unit,
             rule: config.resync.rule,
-            limit: 1 << (u32::from(config.resync.max & 15) + 4),
+            limit: 1 << (u32::from(config.resync.max & 31) + 4),
             packets: 0,
             time: 0,
             halfwords: 0,

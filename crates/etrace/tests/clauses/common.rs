@@ -374,6 +374,15 @@ impl Events {
         warned.collect()
     }
 
+    /// The codes of gaps in data trace.
+    pub(crate) fn data_gaps(&self) -> Vec<&'static str> {
+        let gaps = self.0.iter().filter_map(|e| match e {
+            Event::DataGap(gap) => Some(gap.reason.code),
+            _ => None,
+        });
+        gaps.collect()
+    }
+
     pub(crate) fn gaps(&self) -> Vec<Gap> {
         let gaps = self.0.iter().filter_map(|e| match e {
             Event::Gap(gap) => Some(*gap),

@@ -3,13 +3,14 @@
 
 use hartrace_etrace::{
     Config, Decoder, Encapsulated, Encapsulation, Encoder, Fault, Form, Framer, Kind, Packer,
-    Packet, Piece, Report, Start, Trap, boundary,
+    Packet, Piece, QualStatus, Report, Start, Trap, boundary,
 };
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Check, Effects, Event, HartId, Observer, Port, Step, Unreported};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_testkit::{Random, pieces as chunks};
 
+use crate::common::asm::*;
 use crate::common::*;
 use crate::random::{program, walk};
 
@@ -442,6 +443,55 @@ fn pulp_packets() {
     // By the texts the same bits ask for attention, and mean another address.
     let plain = Config::new(RATIFIED, Xlen::Rv64).layout();
     assert_ne!(Packet::read(&bits.to_le_bytes()[..3], &plain), Ok(packet));
+}
+
+/// The PULP tracer resynchronises with two packets about one instruction, which may be a
+/// branch or a jump. By the texts the second is about a later one. In a loop without a
+/// decision it is about the next round by either.
+#[test]
+fn pulp_resync_names_an_instruction_twice() {
+    // A loop with a branch; a jump to itself.
+    let image = rv64(&[
+        (0x1000, &[ADD, b(8), ADD, ADD, jal(0, -0x10)]),
+        (0x2000, &[ADD, jal(0, 0)]),
+    ]);
+    let config = Config {
+        resync_repeats: true,
+        ..plain(RATIFIED)
+    };
+    let once = [0x1000, 0x1004, 0x1008, 0x100c, 0x1010];
+    let jump = [
+        start(&config, 0x1000),
+        branches(&config, "NN", 0x10),
+        start(&config, 0x1010),
+        branches(&config, "N", -4),
+        support(QualStatus::EndedRep),
+    ];
+    let found = decode(&config, &image, &stream(&config, &jump));
+    assert_eq!(found.gaps(), []);
+    assert_eq!(found.pcs(&image), [&once[..], &once, &once[..4]].concat());
+    let branch = [
+        start(&config, 0x1000),
+        branches(&config, "NN", 4),
+        start(&config, 0x1004),
+        branches(&config, "N", 0),
+        support(QualStatus::EndedRep),
+    ];
+    let found = decode(&config, &image, &stream(&config, &branch));
+    assert_eq!(found.gaps(), []);
+    assert_eq!(found.pcs(&image), [&once[..], &once, &once[..2]].concat());
+    let itself = [
+        start(&config, 0x2000),
+        address(&config, 4),
+        start(&config, 0x2004),
+        support(QualStatus::EndedNtr),
+    ];
+    let found = decode(&config, &image, &stream(&config, &itself));
+    assert_eq!(found.gaps(), []);
+    assert_eq!(found.pcs(&image), [0x2000, 0x2004, 0x2004]);
+    let texts = plain(RATIFIED);
+    let found = decode(&texts, &image, &stream(&texts, &jump));
+    assert_eq!(found.codes(), ["ET0302"]);
 }
 
 /// Where only the address is shortened, its end is known whatever stands before and after

@@ -138,7 +138,7 @@ fn wrong(error: ConfigError) -> Config {
         },
         ConfigError::ResyncMax => Config {
             resync: Resync {
-                max: 16,
+                max: 28,
                 ..base.resync
             },
             ..base

@@ -1,72 +1,66 @@
 //! Collects what an index needs, with stops.
 
-use crate::collect::{Collector, Stop};
+use crate::collect::{Collected, Collector, Stop};
 use hartrace_flow::{
     Checkpoint, Consumer, DataAccess, Event, HartId, Image, Interpolate, Kept, Marked, Run,
 };
-use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 /// Gives events to a [`Collector`], with times for all runs where there are timestamps, and
 /// saves its state at checkpoints.
-pub struct Indexer<'r, 'a, 's> {
-    collector: &'r RefCell<Collector<'a, 's>>,
-    timed: Option<Interpolate<'r>>,
+pub struct Indexer<'a, 's> {
+    collector: Timed<'a, 's>,
     stops: Vec<(Checkpoint, Stop)>,
 }
 
-/// A collector that something else uses too.
-pub struct Shared<'r, 'a, 's>(pub &'r RefCell<Collector<'a, 's>>);
-
-impl Consumer for Shared<'_, '_, '_> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.0.borrow_mut().event(hart, event)
-    }
+enum Timed<'a, 's> {
+    Plain(Box<Collector<'a, 's>>),
+    Stamped(Box<Interpolate<'a, Collector<'a, 's>>>),
 }
 
-impl<'r, 'a, 's> Indexer<'r, 'a, 's> {
-    /// For a collector; `shared` is the same one if there are timestamps.
-    pub fn new(
-        collector: &'r RefCell<Collector<'a, 's>>,
-        image: &'r Image,
-        shared: Option<&'r mut Shared<'r, 'a, 's>>,
-    ) -> Indexer<'r, 'a, 's> {
+impl<'a, 's> Indexer<'a, 's> {
+    /// For a collector of events with timestamps, or without.
+    #[must_use]
+    pub fn new(collector: Collector<'a, 's>, image: &'a Image, has_time: bool) -> Indexer<'a, 's> {
         Indexer {
-            collector,
-            timed: shared.map(|shared| Interpolate::new(image, shared)),
+            collector: match has_time {
+                true => Timed::Stamped(Box::new(Interpolate::new(image, collector))),
+                false => Timed::Plain(Box::new(collector)),
+            },
             stops: Vec::new(),
         }
     }
 
-    /// No more events: the stops.
+    /// No more events: what was collected, and the stops.
     #[must_use]
-    pub fn finish(self) -> Vec<(Checkpoint, Stop)> {
-        if let Some(timed) = self.timed {
-            timed.finish();
-        }
-        self.stops
+    pub fn finish(self) -> (Collected, Vec<(Checkpoint, Stop)>) {
+        let collected = match self.collector {
+            Timed::Plain(collector) => collector.finish(),
+            Timed::Stamped(timed) => timed.finish().0.finish(),
+        };
+        (collected, self.stops)
     }
 }
 
-impl Consumer for Indexer<'_, '_, '_> {
+impl Consumer for Indexer<'_, '_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        match &mut self.timed {
-            Some(timed) => timed.event(hart, event),
-            None => self.collector.borrow_mut().event(hart, event),
+        match &mut self.collector {
+            Timed::Plain(collector) => collector.event(hart, event),
+            Timed::Stamped(timed) => timed.event(hart, event),
         }
     }
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        match &mut self.timed {
-            Some(timed) => timed.runs(hart, runs),
-            None => self.collector.borrow_mut().runs(hart, runs),
+        match &mut self.collector {
+            Timed::Plain(collector) => collector.runs(hart, runs),
+            Timed::Stamped(timed) => timed.runs(hart, runs),
         }
     }
 
     fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        match &mut self.timed {
-            Some(timed) => timed.runs(hart, runs),
-            None => self.collector.borrow_mut().kept_runs(hart, kept, runs),
+        match &mut self.collector {
+            Timed::Plain(collector) => collector.kept_runs(hart, kept, runs),
+            Timed::Stamped(timed) => timed.runs(hart, runs),
         }
     }
 
@@ -75,18 +69,23 @@ impl Consumer for Indexer<'_, '_, '_> {
     }
 
     fn keeps(&self) -> bool {
-        self.timed.is_none()
+        matches!(self.collector, Timed::Plain(_))
     }
 }
 
-impl Marked for Indexer<'_, '_, '_> {
+impl Marked for Indexer<'_, '_> {
     fn is_ready(&self) -> bool {
-        self.timed.as_ref().is_none_or(|timed| !timed.is_waiting())
+        match &self.collector {
+            Timed::Plain(_) => true,
+            Timed::Stamped(timed) => !timed.is_waiting(),
+        }
     }
 
     fn mark(&mut self, checkpoint: Checkpoint) {
-        if let Some(stop) = self.collector.borrow_mut().stop() {
-            self.stops.push((checkpoint, stop));
-        }
+        let stop = match &mut self.collector {
+            Timed::Plain(collector) => collector.stop(),
+            Timed::Stamped(timed) => timed.inner().stop(),
+        };
+        self.stops.extend(stop.map(|stop| (checkpoint, stop)));
     }
 }

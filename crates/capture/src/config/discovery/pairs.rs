@@ -265,8 +265,8 @@ fn read_mode(
             };
         }
         _ => {
-            let Some(value @ 0..=15) = pair.number() else {
-                return pair.refuse(mode, "a number from 0 to 15");
+            let Some(value @ 0..=27) = pair.number() else {
+                return pair.refuse(mode, "a number from 0 to 27");
             };
             let value = value as u8;
             etrace.resync = some(ResyncUnit::Packets);

@@ -194,6 +194,9 @@ fn modes_of_the_reference_flow() {
     let (text, _) = both.to_form(Form::Ucf, Xlen::Rv64).unwrap();
     let again = parse(&text).over(parse(DATA));
     assert_eq!(settings(&again), settings(&both));
+    // More than the register has room for, as in a suite of the reference flow.
+    let etrace = parse("resync-max = 16\n").etrace;
+    assert_eq!(etrace.settings(Xlen::Rv64).unwrap().resync.max, 16);
     // A counter of cycles has no key.
     let cycles = Config::parse("[etrace]\nresync = \"cycles\"\n", Path::new("a.toml")).unwrap();
     let (text, omitted) = cycles.to_form(Form::Ucf, Xlen::Rv64).unwrap();
@@ -284,9 +287,9 @@ fn mistakes_in_pairs_have_their_places() {
         ),
         ("arch_p=0\nwhat\n", "what", "expected `key = value`"),
         (
-            "resync-max = 16\n",
-            "16",
-            "`resync-max` takes a number from 0 to 15",
+            "resync-max = 28\n",
+            "28",
+            "`resync-max` takes a number from 0 to 27",
         ),
         ("si-jump = 1\n", "1", "`si-jump` takes true or false"),
         (

@@ -266,7 +266,7 @@ impl Job<'_> {
             report.borrow_mut().check()
         })?;
         drop(progress);
-        let spread = timed.finish();
+        let (_, spread) = timed.finish();
         let kinds = replay.assumed().kinds;
         replay.finish();
         report.borrow_mut().check()?;
