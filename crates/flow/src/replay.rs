@@ -11,7 +11,7 @@ use crate::{
     Mark, Mode, Ownership, Run, Signal, SpaceId, Step, Trap, TrapStep,
 };
 
-/// A [`Consumer`] that gives an [`Observer`] the steps that events report.
+/// A [`Consumer`] that gives an [`Observer`](crate::Observer) the steps that events report.
 ///
 /// Instructions come from the image, mode and context from the last event that
 /// reported them (machine mode and context 0 before), and `time` is the last that

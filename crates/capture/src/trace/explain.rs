@@ -255,6 +255,9 @@ impl Explainer {
     }
 }
 
+/// What takes the pieces of a trace, with their bytes.
+type Take<'a> = dyn FnMut(&Explained, &[u8]) -> Result<(), Halt> + 'a;
+
 /// Why nothing more is explained.
 enum Halt {
     Refused,
@@ -296,12 +299,7 @@ impl Trace {
     }
 
     /// As [`Trace::explain`], compiled once.
-    fn explain_all(
-        self,
-        isa: Isa,
-        view: View,
-        take: &mut dyn FnMut(&Explained, &[u8]) -> Result<(), Halt>,
-    ) -> Result<Vec<Warned>, Halt> {
+    fn explain_all(self, isa: Isa, view: View, take: &mut Take<'_>) -> Result<Vec<Warned>, Halt> {
         let mut explainer = Explainer::new(&self.settings, isa, self.is_contained(), view);
         let mut counting = Counting::new(&self.settings);
         self.input.chunks(|chunk| {
