@@ -108,15 +108,11 @@ fn first_difference(args: &Report, other: &Path, talk: &Talk) -> Option<String> 
     };
     let (found, read) = side_by_side([one, two], args.traced.hart, |[a, b]| {
         let mut first = None;
-        compare_runs(
-            &mut a.into_iter(),
-            &mut b.into_iter(),
-            &options,
-            &mut |found| {
-                first = Some(found.clone());
-                false
-            },
-        );
+        let (mut a, mut b) = (a.into_iter(), b.into_iter());
+        compare_runs(&mut a, &mut b, &options, &mut |found| {
+            first = Some(found.clone());
+            false
+        });
         first
     });
     read.ok()?;
