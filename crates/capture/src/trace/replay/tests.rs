@@ -38,7 +38,7 @@ impl Marked for Keep {
 fn parts_are_the_same_as_in_the_whole() {
     let image = image();
     for format in [Format::Ntrace, Format::Etrace] {
-        let (settings, bytes, _) = recorded(format, 60_000);
+        let (settings, bytes, _) = recorded(format, 16_000);
         let replay = trace(&settings, &bytes).replay().unwrap();
         let (mut all, mut counting) = (Keep::default(), replay.counting());
         let mut done = 0;
@@ -51,7 +51,7 @@ fn parts_are_the_same_as_in_the_whole() {
         assert_eq!(done, bytes.len() as u64);
         assert_eq!(counting.finish().bytes(), done);
         assert!(
-            all.marks.len() > 3,
+            all.marks.len() > 1,
             "{format}: {} of {done}",
             all.marks.len()
         );
@@ -74,7 +74,7 @@ fn parts_are_the_same_as_in_the_whole() {
 /// A consumer that has enough is given little more.
 #[test]
 fn a_part_ends_when_it_is_enough() {
-    let (settings, bytes, _) = recorded(Format::Ntrace, 60_000);
+    let (settings, bytes, _) = recorded(Format::Ntrace, 16_000);
     let (image, replay) = (image(), trace(&settings, &bytes).replay().unwrap());
     let mut part = Keep {
         stop: Some(100),
