@@ -14,7 +14,7 @@ use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Decoded, Growth, Replay};
 use hartrace_flow::{Checkpoint, HartId, Image};
 use hartrace_isa::Isa;
-use hartrace_print::diagnostic::Diagnostic;
+use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic};
 use hartrace_report::{Collected, Collector, Index, Indexer, Kept, SourceLines, Stop};
 use std::fmt::Write as _;
 use std::fs;
@@ -38,6 +38,11 @@ pub(crate) fn index(
     let key = key(replay, args, &facts, code.program);
     let path = args.index.clone().or_else(|| cached(&key));
     let known = path.as_ref().and_then(|path| fs::read(path).ok());
+    if let (Some(path), Some(bytes)) = (&args.index, &known)
+        && !Index::is_kept_in(bytes)
+    {
+        return Err(no_index(path).into());
+    }
     let known = known.and_then(|bytes| {
         Index::from_bytes(&bytes, key.to_string().as_bytes(), functions(code.program))
     });
@@ -51,6 +56,17 @@ pub(crate) fn index(
         keep(&index, &key, &path, args.index.is_some(), talk)?;
     }
     Ok(index)
+}
+
+/// A file that would be lost.
+fn no_index(path: &Path) -> Diagnostic {
+    let message = format!(
+        "`{}` is a file of another kind, not an index",
+        path.display()
+    );
+    Diagnostic::new(DiagnosticCode::OutputIsInput, message)
+        .note("it would be replaced by the index of the trace")
+        .help("give the index another name with --index, or leave it out")
 }
 
 /// Keeps an index for the next time. Only where a file was asked for, an error is one.

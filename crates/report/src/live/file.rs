@@ -19,6 +19,17 @@ use std::collections::{BTreeMap, HashMap};
 const MAGIC: &[u8] = b"hartrace index 1\n";
 
 impl Index {
+    /// Whether bytes are an index of any version, perhaps damaged, or nothing at all:
+    /// what an index may replace.
+    #[must_use]
+    pub fn is_kept_in(bytes: &[u8]) -> bool {
+        let common = MAGIC.strip_suffix(b"1\n").unwrap_or(MAGIC);
+        // Before the first bytes is their length.
+        let begin = bytes.get(1..).unwrap_or_default();
+        let length = begin.len().min(common.len());
+        begin.get(..length) == common.get(..length)
+    }
+
     /// The index of what `key` says.
     #[must_use]
     pub fn to_bytes(&self, key: &[u8]) -> Vec<u8> {
