@@ -92,8 +92,9 @@ pub use stacks::{
 };
 pub use symbols::Symbols;
 pub use timeline::{
-    CauseSpans, GapSpan, GapTable, Merging, Position, Slice, SliceKind, SliceSummary, Timeline,
-    TimelineSink, Track, TrackId, TrackSlices, TrapSpan, TrapTable,
+    CauseSpans, GapSpan, GapTable, InterruptTable, Interrupts, Merging, Position, Preempted, Slice,
+    SliceKind, SliceSummary, Timeline, TimelineSink, Track, TrackId, TrackSlices, TrapSpan,
+    TrapTable, WorstTrap,
 };
 pub use trace::{
     Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,

@@ -8,16 +8,19 @@
 //! * [`SliceSummary`] keeps slices in bounded memory: what is too short to be seen is
 //!   merged with its neighbours.
 //! * [`TrapTable`] keeps traps and measures them by cause; [`GapTable`] keeps gaps.
+//! * [`InterruptTable`] measures interrupts by cause, with what they interrupted.
 //!
 //! [`StackSink`]: crate::StackSink
 
 mod engine;
 mod gaps;
+mod interrupts;
 mod summary;
 mod traps;
 
 pub use engine::Timeline;
 pub use gaps::GapTable;
+pub use interrupts::{InterruptTable, Interrupts, Preempted, WorstTrap};
 pub use summary::{Merging, SliceSummary, TrackSlices};
 pub use traps::{CauseSpans, TrapTable};
 
@@ -145,7 +148,12 @@ pub struct TrapSpan {
     pub track: TrackId,
     /// Where it was taken.
     pub begin: Position,
-    /// Where it returned; `None` if it never did.
+    /// Whether it was taken there. Otherwise it is a trap of another thread, which this
+    /// one continues: where a handler changes the context, both have it.
+    pub start_seen: bool,
+    /// Where it returned; `None` if it never did. One that returned to another thread
+    /// returns here when its own thread continues, or, if that does not happen, where it
+    /// left it.
     pub end: Option<Position>,
     /// Why it was taken.
     pub cause: Cause,
@@ -164,9 +172,13 @@ pub struct TrapSpan {
 }
 
 impl TrapSpan {
-    /// How long it took on an axis, without other threads; `None` if it never returned.
+    /// How long it took on an axis, without other threads; `None` if it never returned,
+    /// or if it was taken before the first known time.
     #[must_use]
     pub fn duration(&self, axis: Measure) -> Option<u64> {
+        if axis == Measure::Time && self.begin.time == 0 {
+            return None;
+        }
         let length = self.end?.on(axis).saturating_sub(self.begin.on(axis));
         Some(length.saturating_sub(self.away.on(axis)))
     }

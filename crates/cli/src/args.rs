@@ -21,7 +21,8 @@ pub(crate) use trace::{
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
     Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind,
-    Diff, DiffFormat, Flamegraph, GroupBy, Measured, Profile, ProfileFormat, ProfileOf, Traced,
+    Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Measured, Profile,
+    ProfileFormat, ProfileOf, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -49,6 +50,7 @@ Examples:
   hartrace profile t -e prog.elf         see where the time went
   hartrace calls t -e prog.elf           see who calls what
   hartrace coverage t -e prog.elf        see which code ran
+  hartrace interrupts t -e prog.elf      see how long interrupts took
   hartrace report t -o t.html            look at all of it in a browser
   hartrace view t -e prog.elf            the same for a trace of any size
   hartrace diff t u -e prog.elf          see where two runs differ
@@ -214,6 +216,9 @@ pub(crate) enum Command {
     /// Show which way branches went, targets of indirect jumps, and rounds of loops
     #[command(after_help = views::BRANCHES_EXAMPLES)]
     Branches(Branches),
+    /// Show how long interrupts took, and what they interrupted
+    #[command(after_help = views::INTERRUPTS_EXAMPLES)]
+    Interrupts(Interrupts),
     /// Show where two runs differ
     #[command(after_help = views::DIFF_EXAMPLES)]
     Diff(Diff),

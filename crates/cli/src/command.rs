@@ -14,6 +14,7 @@ mod encode;
 mod explain;
 mod flamegraph;
 mod info;
+mod interrupts;
 mod log;
 mod profile;
 mod report;
@@ -54,6 +55,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Coverage(args) => coverage::run(args, talk),
         Command::Branches(args) => branches::run(args, talk),
         Command::Diff(args) => diff::run(args, talk),
+        Command::Interrupts(args) => interrupts::run(args, talk),
         Command::Flamegraph(args) => flamegraph::run(args, talk),
         Command::Report(args) => report::run(args, talk),
         Command::View(args) => view::run(args, talk),

@@ -35,6 +35,7 @@ pub mod dump;
 pub mod events;
 pub mod info;
 pub mod insn;
+pub mod interrupts;
 pub mod json;
 pub mod jumps;
 pub mod manual;

@@ -74,12 +74,12 @@ const fn other_unit(by: Measure) -> &'static str {
     }
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
 /// The name of a file without its folders.
-fn short(file: &str) -> &str {
+pub(crate) fn short(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or(file)
 }
 

@@ -132,6 +132,7 @@ impl Hart {
             number: self.thread.number,
             context: self.thread.context,
             unsure,
+            by_trap_return: self.last == Exit::TrapReturn && !unsure,
             at: self.moment(),
             thread: &self.thread,
         };

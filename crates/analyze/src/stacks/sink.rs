@@ -136,6 +136,8 @@ pub struct Switched<'a> {
     pub context: Option<Context>,
     /// It may be the thread before it: what the hart did in between is missing.
     pub unsure: bool,
+    /// A return from a trap led to it.
+    pub by_trap_return: bool,
     /// When the hart switched to it.
     pub at: Moment,
     pub(super) thread: &'a Thread,

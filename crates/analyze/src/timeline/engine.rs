@@ -1,10 +1,13 @@
 //! Turns what happens to call stacks into slices on tracks.
 
 use super::{GapSpan, Position, Slice, SliceKind, TimelineSink, Track, TrackId, TrapSpan};
-use crate::functions::FunctionId;
+use crate::functions::{FunctionId, Functions};
 use crate::packed::{Packer, Unpacker};
-use crate::stacks::{Entered, Entry, How, Left, Moment, OddJump, OpenCall, StackSink, Switched};
-use hartrace_flow::{Gap, HartId, PerHart, Trap};
+use crate::profile::{Profiler, Profiling};
+use crate::stacks::{
+    Entered, Entry, Grouping, How, Left, Moment, OddJump, OpenCall, StackSink, Switched,
+};
+use hartrace_flow::{Gap, HartId, Image, PerHart, Trap};
 use rustc_hash::FxHashMap;
 
 /// Tracks of a hart at most, the last of which is for all other threads.
@@ -63,6 +66,8 @@ struct Stack {
     base: i32,
     /// Where the thread started.
     began: Position,
+    /// Where the innermost trap returned to another thread, which runs now.
+    returned: Option<Position>,
 }
 
 impl Stack {
@@ -117,6 +122,8 @@ impl Line {
         slice.flags |= flags;
         match slice.kind {
             SliceKind::Trap(_) => Line::end_trap(stack, at, flags, sink),
+            // A thread that does not come back has spent nothing in others.
+            SliceKind::Away if flags & Slice::END_NOT_SEEN != 0 => {}
             SliceKind::Away => stack.traps.iter_mut().for_each(|trap| trap.spend(&slice)),
             _ => {}
         }
@@ -125,8 +132,12 @@ impl Line {
 
     #[cold]
     fn end_trap(stack: &mut Stack, at: Position, flags: u8, sink: &mut dyn TimelineSink) {
+        let returned = stack.returned.take();
         if let Some(mut trap) = stack.traps.pop() {
-            trap.end = (flags & Slice::END_NOT_SEEN == 0).then_some(at);
+            trap.end = match flags & Slice::END_NOT_SEEN {
+                0 => Some(at),
+                _ => returned,
+            };
             sink.trap(&trap);
         }
     }
@@ -144,6 +155,7 @@ impl Line {
         stack.traps.push(TrapSpan {
             track: TrackId(self.track),
             begin: at,
+            start_seen: flags & Slice::START_NOT_SEEN == 0,
             end: None,
             cause: trap.cause,
             epc: trap.epc,
@@ -175,7 +187,7 @@ impl Line {
     }
 
     /// The thread that runs is put aside.
-    fn put_aside(&mut self, at: Position, sink: &mut dyn TimelineSink) {
+    fn put_aside(&mut self, to: &Switched<'_>, at: Position, sink: &mut dyn TimelineSink) {
         let Some(thread) = self.thread.take() else {
             return;
         };
@@ -183,6 +195,7 @@ impl Line {
         if stack.open.is_empty() {
             return;
         }
+        stack.returned = to.by_trap_return.then_some(at);
         let slice = stack.push(SliceKind::Away, 0, at);
         sink.begin(TrackId(self.track), &slice);
         self.waiting.insert(thread, (self.track, stack));
@@ -234,6 +247,20 @@ impl<'s> Timeline<'s> {
             known: FxHashMap::default(),
             bases: FxHashMap::default(),
         }
+    }
+
+    /// A profiler that makes a timeline; it is compiled here, whoever uses it.
+    pub fn profiler<'a>(
+        image: &'a Image,
+        functions: Functions,
+        grouping: Grouping,
+        sink: &'s mut dyn TimelineSink,
+    ) -> Box<dyn Profiling<Timeline<'s>> + 'a>
+    where
+        's: 'a,
+    {
+        let timeline = Timeline::new(sink);
+        Box::new(Profiler::new(image, functions, grouping, timeline))
     }
 
     /// A timeline of a part of a trace, of which the timeline of the whole trace has given
@@ -420,7 +447,7 @@ impl StackSink for Timeline<'_> {
         if line.owners.get(&track) != Some(&to.number) {
             line.vacate(track, at, self.sink);
         }
-        line.put_aside(at, self.sink);
+        line.put_aside(to, at, self.sink);
         if line.tracks.insert(to.number, track).is_none() {
             self.sink.thread(TrackId(track), hart, to.number);
         }
@@ -429,6 +456,7 @@ impl StackSink for Timeline<'_> {
         match line.waiting.remove(&to.number) {
             Some((_, stack)) => {
                 line.stack = stack;
+                line.stack.returned = None;
                 Line::pop(&mut line.stack, (track, at), 0, self.sink);
             }
             None => {

@@ -265,6 +265,80 @@ fn threads_have_tracks() {
     // Other threads are not part of how long the interrupt took.
     let first = seen.traps.iter().find(|trap| trap.track == TrackId(0));
     assert_eq!(first.unwrap().duration(Measure::Instructions), Some(4));
+    // The second returned to a thread, though not to its own.
+    let second = seen.traps.iter().find(|trap| trap.track == TrackId(1));
+    let second = second.unwrap();
+    assert_eq!(second.end.map(|end| end.insn), Some(16));
+    assert_eq!(second.duration(Measure::Instructions), Some(4));
+}
+
+/// A handler changes the context: the trap counts once.
+#[test]
+fn interrupts_of_contexts_count_once() {
+    let context = |number| {
+        Event::Context(Ownership {
+            mode: None,
+            context: Some(Context(number)),
+        })
+    };
+    let (a, i) = (at('a'), at('i'));
+    let events = [
+        context(5),
+        stop(a),
+        interrupt(a + 16),
+        stop(i),
+        context(6),
+        run(i + 16, Exit::TrapReturn, a + 16),
+        stop(a + 16),
+        interrupt(a + 32),
+        stop(i),
+        context(5),
+        run(i + 16, Exit::TrapReturn, a + 16),
+        stop(a + 16),
+    ];
+    let seen = seen(&events);
+    let starts: Vec<bool> = seen.traps.iter().map(|trap| trap.start_seen).collect();
+    assert_eq!(starts.iter().filter(|seen| **seen).count(), 2, "{starts:?}");
+    let mut table = InterruptTable::new(Measure::Instructions, false);
+    follow(&events, &mut table);
+    let causes = table.causes();
+    assert_eq!((causes.len(), causes[0].spans.count), (1, 2));
+}
+
+/// The call path of an interrupt is cut at its outer end; what it has of it is exact.
+#[test]
+fn paths_of_the_longest() {
+    let (a, b) = (at('a'), at('b'));
+    let mut events = vec![call(a, 'b')];
+    events.extend((0..100).map(|_| call(b, 'b')));
+    events.extend([
+        stop(b),
+        interrupt(b + 16),
+        stop(at('i')),
+        interrupt(at('i') + 16),
+        run(at('i'), Exit::TrapReturn, at('i') + 16),
+        run(at('i') + 16, Exit::TrapReturn, b + 16),
+        stop(b + 16),
+    ]);
+    let mut table = InterruptTable::new(Measure::Instructions, false);
+    follow(&events, &mut table);
+    let causes = table.causes();
+    let functions = functions();
+    let b = SliceKind::Call(functions.of(b).unwrap());
+    let (worst, of) = (&causes[0].worst, &causes[0]);
+    let lengths: Vec<_> = worst
+        .iter()
+        .map(|w| w.trap.duration(Measure::Instructions))
+        .collect();
+    assert_eq!(lengths, [Some(12), Some(4)]);
+    assert_eq!((worst[0].omitted, worst[0].path.len()), (38, 64));
+    assert!(worst[0].path.iter().all(|kind| *kind == b));
+    let inner = worst[1].path;
+    let i = SliceKind::Call(functions.of(at('i')).unwrap());
+    assert!(inner.ends_with(&[b, SliceKind::Trap(Cause::Interrupt(Some(7))), i]));
+    assert_eq!((of.nested, of.insns, of.spans.nesting), (1, 16, 1));
+    let preempted: Vec<_> = of.preempted.iter().map(|p| p.count).collect();
+    assert_eq!(preempted, [1, 1]);
 }
 
 #[test]
@@ -537,6 +611,7 @@ fn traps_are_counted_when_they_are_too_many() {
         table.trap(&TrapSpan {
             track: TrackId(0),
             begin: position(n * 1000),
+            start_seen: true,
             end: (n != 5000).then(|| position(n * 1000 + n % 500)),
             cause,
             epc: None,

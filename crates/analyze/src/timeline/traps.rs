@@ -50,21 +50,32 @@ impl CauseSpans {
         }
     }
 
-    fn add(&mut self, trap: &TrapSpan, axis: Measure) {
+    /// Gives the place among the worst that it got.
+    fn add(&mut self, trap: &TrapSpan, axis: Measure) -> Option<usize> {
         self.count += 1;
         self.nesting = self.nesting.max(trap.nesting);
         if trap.end.is_none() {
             self.unfinished += 1;
-            return;
+            return None;
         }
-        record(&mut self.insns, length(trap, Measure::Instructions));
-        record(&mut self.time, length(trap, Measure::Time));
-        let key = |trap: &TrapSpan| Reverse(length(trap, axis));
+        for (axis, spans) in [
+            (Measure::Instructions, &mut self.insns),
+            (Measure::Time, &mut self.time),
+        ] {
+            if let Some(length) = trap.duration(axis) {
+                record(spans, length);
+            }
+        }
+        // Without times, all are as long on that axis.
+        let key =
+            |trap: &TrapSpan| Reverse((length(trap, axis), length(trap, Measure::Instructions)));
         let at = self.worst.partition_point(|worse| key(worse) <= key(trap));
-        if at < WORST {
-            self.worst.insert(at, *trap);
-            self.worst.truncate(WORST);
+        if at >= WORST {
+            return None;
         }
+        self.worst.insert(at, *trap);
+        self.worst.truncate(WORST);
+        Some(at)
     }
 
     const fn all(&self, axis: Measure) -> Option<&Histogram<u64>> {
@@ -110,9 +121,36 @@ impl CauseSpans {
     }
 }
 
-/// How long a trap took; 0 if it never returned.
+/// How long a trap took; 0 if that is not known.
 fn length(trap: &TrapSpan, axis: Measure) -> u64 {
     trap.duration(axis).unwrap_or(0)
+}
+
+/// Traps by cause, in the order in which causes appear.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByCause {
+    pub(super) causes: Vec<CauseSpans>,
+}
+
+impl ByCause {
+    /// Adds a trap: the index of its cause, and its place among the worst of it. One whose
+    /// start was not seen belongs to another trap, which counts.
+    pub(super) fn add(&mut self, trap: &TrapSpan, axis: Measure) -> Option<(usize, Option<usize>)> {
+        if !trap.start_seen {
+            return None;
+        }
+        let position = |cause| self.causes.iter().position(|c| c.cause == cause);
+        let is_full = self.causes.len() >= CAUSES;
+        let rest = || position(Cause::Unknown).filter(|_| is_full);
+        let known = position(trap.cause).or_else(rest);
+        let at = known.unwrap_or_else(|| {
+            let cause = if is_full { Cause::Unknown } else { trap.cause };
+            self.causes.push(CauseSpans::new(cause));
+            self.causes.len() - 1
+        });
+        let worst = self.causes.get_mut(at)?.add(trap, axis);
+        Some((at, worst))
+    }
 }
 
 /// The traps of a timeline: all of them by cause, and as many one by one as there is
@@ -122,7 +160,7 @@ pub struct TrapTable {
     axis: Measure,
     limit: usize,
     traps: Vec<TrapSpan>,
-    causes: Vec<CauseSpans>,
+    causes: ByCause,
     /// Shorter ones are not kept.
     least: u64,
     dropped: u64,
@@ -136,7 +174,7 @@ impl TrapTable {
             axis,
             limit: limit.max(16),
             traps: Vec::new(),
-            causes: Vec::new(),
+            causes: ByCause::default(),
             least: 0,
             dropped: 0,
         }
@@ -153,7 +191,7 @@ impl TrapTable {
     /// All traps by cause, exceptions first.
     #[must_use]
     pub fn causes(&self) -> Vec<&CauseSpans> {
-        let mut causes: Vec<&CauseSpans> = self.causes.iter().collect();
+        let mut causes: Vec<&CauseSpans> = self.causes.causes.iter().collect();
         causes.sort_unstable_by_key(|spans| trap_order(spans.cause));
         causes
     }
@@ -176,18 +214,7 @@ impl TrapTable {
 
 impl TimelineSink for TrapTable {
     fn trap(&mut self, trap: &TrapSpan) {
-        let position = |cause| self.causes.iter().position(|c| c.cause == cause);
-        let is_full = self.causes.len() >= CAUSES;
-        let rest = || position(Cause::Unknown).filter(|_| is_full);
-        let known = position(trap.cause).or_else(rest);
-        let at = known.unwrap_or_else(|| {
-            let cause = if is_full { Cause::Unknown } else { trap.cause };
-            self.causes.push(CauseSpans::new(cause));
-            self.causes.len() - 1
-        });
-        if let Some(spans) = self.causes.get_mut(at) {
-            spans.add(trap, self.axis);
-        }
+        self.causes.add(trap, self.axis);
         if trap.end.is_some() && length(trap, self.axis) < self.least {
             self.dropped += 1;
             return;

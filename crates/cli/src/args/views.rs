@@ -1,6 +1,5 @@
 //! The arguments of commands that show what a program did: `profile`, `calls`,
-//! `flamegraph`, `coverage`, `branches`,
-//! `diff`.
+//! `flamegraph`, `coverage`, `branches`, `interrupts`, `diff`.
 
 use super::{Output, Program, Transport};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -59,6 +58,18 @@ counted for each time it was entered. See docs/views.md.
 Examples:
   hartrace branches run.ntrace -e prog.elf --top 10
   hartrace branches run.ntrace -f json | jq 'select(.type == \"indirect\")'";
+
+pub(super) const INTERRUPTS_EXAMPLES: &str = "\
+The duration of an interrupt is everything from the trap to the return from it, with the traps \
+that interrupted it and without other threads. For the longest ones, the table has the number of \
+the instruction before which they were taken, as `decode --around` takes it, and the call path \
+that was interrupted. No format reports when an interrupt became pending, so there is no latency. \
+See docs/views.md.
+
+Examples:
+  hartrace interrupts run.ntrace -e prog.elf
+  hartrace interrupts run.etrace --exceptions --top 8
+  hartrace interrupts run.ntrace -f json | jq 'select(.type == \"longest\")'";
 
 pub(super) const DIFF_EXAMPLES: &str = "\
 The executed instructions are compared, address by address. The formats may differ, and either may \
@@ -211,6 +222,36 @@ pub(crate) enum BranchesFormat {
     /// Tables of branches, indirect jumps and loops
     Text,
     /// JSON lines: a header, then branches, indirect jumps and loops
+    Json,
+}
+
+/// `hartrace interrupts`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Interrupts {
+    /// The trace or log; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: InterruptsFormat,
+    /// Exceptions too: ecall, page faults and so on
+    #[arg(long)]
+    pub(crate) exceptions: bool,
+    /// Only N interrupted functions and the N longest interrupts of each cause, at most 8
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) traced: Traced,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// The output formats of `interrupts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InterruptsFormat {
+    /// A table of causes, then the longest interrupts of each
+    Text,
+    /// JSON lines: a header, then causes, each followed by its longest interrupts
     Json,
 }
 

@@ -61,6 +61,7 @@ fn help_is_wrapped_cleanly() {
         &["report"],
         &["view"],
         &["branches"],
+        &["interrupts"],
         &["diff"],
         &["verify"],
         &["state"],
@@ -108,6 +109,7 @@ fn help_texts() {
     help(&["coverage", "--help"]).stdout_eq(file!["snapshots/coverage.txt"]);
     help(&["diff", "--help"]).stdout_eq(file!["snapshots/diff.txt"]);
     help(&["branches", "--help"]).stdout_eq(file!["snapshots/branches.txt"]);
+    help(&["interrupts", "--help"]).stdout_eq(file!["snapshots/interrupts.txt"]);
     help(&["flamegraph", "--help"]).stdout_eq(file!["snapshots/flamegraph.txt"]);
     help(&["report", "--help"]).stdout_eq(file!["snapshots/report.txt"]);
     help(&["view", "--help"]).stdout_eq(file!["snapshots/view.txt"]);
@@ -170,6 +172,7 @@ fn one_manual_page_per_command() {
         "hartrace-explain.1",
         "hartrace-flamegraph.1",
         "hartrace-info.1",
+        "hartrace-interrupts.1",
         "hartrace-log.1",
         "hartrace-man.1",
         "hartrace-profile.1",

@@ -25,6 +25,7 @@ mod files;
 mod flamegraph;
 mod help;
 mod info;
+mod interrupts;
 mod log;
 mod page;
 mod readme;
