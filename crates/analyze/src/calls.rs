@@ -137,7 +137,7 @@ impl CallSites {
     #[must_use]
     pub fn sorted(&self) -> Vec<((u64, FunctionId), SiteCost)> {
         let mut all: Vec<_> = self.sites.iter().map(|(key, cost)| (*key, *cost)).collect();
-        all.sort_by_key(|(key, _)| *key);
+        all.sort_unstable_by_key(|(key, _)| *key);
         all
     }
 

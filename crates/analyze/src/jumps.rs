@@ -174,7 +174,7 @@ impl<'a> JumpCounter<'a> {
         }
         for jump in indirect.values_mut() {
             jump.targets
-                .sort_by_key(|(target, count)| (std::cmp::Reverse(*count), *target));
+                .sort_unstable_by_key(|(target, count)| (std::cmp::Reverse(*count), *target));
         }
         let loops = self.loops.heads.iter();
         let loops = loops.filter_map(|(head, back)| {

@@ -182,6 +182,37 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
     }
 }
 
+/// A timeline can be made of a part of a trace, from where the state was saved.
+impl Profiler<'_, Timeline<'_>> {
+    /// The state after all events so far; `None` if stacks are too deep, or a run waits
+    /// for its time.
+    pub fn save(&mut self) -> Option<Vec<u8>> {
+        if self.clocks.iter().any(|(_, clock)| clock.held.is_some()) {
+            return None;
+        }
+        let mut out = Packer::new();
+        self.follower.sink().save(&mut out);
+        let Follower {
+            stacks, functions, ..
+        } = &self.follower;
+        stacks.save(functions, &mut out)?;
+        Some(out.finish())
+    }
+
+    /// Goes on from a state; the harts and their times, or `None` if it cannot be read.
+    /// What was counted before is not known: only the timeline is right.
+    pub fn restore(&mut self, saved: &[u8]) -> Option<Vec<(HartId, Option<u64>)>> {
+        let mut saved = Unpacker::new(saved);
+        self.follower.sink().restore(&mut saved)?;
+        let restored = self.follower.restore(&mut saved)?;
+        for (id, time) in &restored {
+            self.timed |= time.is_some();
+            self.clocks.of(*id).since = *time;
+        }
+        Some(restored)
+    }
+}
+
 /// A [`Profiler`] whose type is not known.
 pub trait Profiling<S>: Consumer {
     /// No more events.
@@ -221,37 +252,6 @@ macro_rules! call_sinks {
 }
 
 call_sinks!((), CallSites, Latencies);
-
-/// A timeline can be made of a part of a trace, from where the state was saved.
-impl Profiler<'_, Timeline<'_>> {
-    /// The state after all events so far; `None` if stacks are too deep, or a run waits
-    /// for its time.
-    pub fn save(&mut self) -> Option<Vec<u8>> {
-        if self.clocks.iter().any(|(_, clock)| clock.held.is_some()) {
-            return None;
-        }
-        let mut out = Packer::new();
-        self.follower.sink().save(&mut out);
-        let Follower {
-            stacks, functions, ..
-        } = &self.follower;
-        stacks.save(functions, &mut out)?;
-        Some(out.finish())
-    }
-
-    /// Goes on from a state; the harts and their times, or `None` if it cannot be read.
-    /// What was counted before is not known: only the timeline is right.
-    pub fn restore(&mut self, saved: &[u8]) -> Option<Vec<(HartId, Option<u64>)>> {
-        let mut saved = Unpacker::new(saved);
-        self.follower.sink().restore(&mut saved)?;
-        let restored = self.follower.restore(&mut saved)?;
-        for (id, time) in &restored {
-            self.timed |= time.is_some();
-            self.clocks.of(*id).since = *time;
-        }
-        Some(restored)
-    }
-}
 
 /// What was executed, how often, on which call paths, and in how much time.
 #[derive(Clone, Debug)]

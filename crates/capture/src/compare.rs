@@ -238,7 +238,7 @@ impl<'a> Plan<'a> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            rows.sort_by_key(|(index, ..)| *index);
+            rows.sort_unstable_by_key(|(index, ..)| *index);
             let first = rows.first();
             let compared = Compared {
                 instructions: first.map_or(0, |(_, done, _)| done.instructions),

@@ -222,10 +222,6 @@ impl erase::Source for Part<'_, '_, '_> {
         self.steps(&mut Singly(to));
     }
 
-    fn transfers(self, to: &mut Dyn<'_>) {
-        self.steps(&mut Singly(to));
-    }
-
     #[inline(never)]
     fn steps(self, to: &mut Dyn<'_>) {
         self.read_as::<erase::Steps>(to);

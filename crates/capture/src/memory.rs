@@ -62,7 +62,7 @@ impl MemoryRange {
             .filter(|m| parts.iter().any(|p| p.overlaps(**m)));
         let mut wanted: Vec<MemoryRange> = parts.iter().map(|p| p.paged()).collect();
         wanted.extend(used);
-        wanted.sort();
+        wanted.sort_unstable();
         let mut joined: Vec<MemoryRange> = Vec::new();
         for next in wanted {
             match joined.last_mut() {

@@ -47,7 +47,7 @@ pub use open::{ContainerFault, MAX_WHOLE, Refusal, Trace, TraceError};
 use pieces::{Pieces, pieces};
 pub use reencapsulate::{ReencapsulateError, Reencapsulated, reencapsulate, reencapsulated};
 pub use repack::{Copied, Repack, harts_in};
-pub use replay::{Checkpoint, Marked, Replay};
+pub use replay::Replay;
 use streams::ContainerWriter;
 pub(crate) use streams::StreamPiece;
 pub use streams::{Streams, TandemDecoder};

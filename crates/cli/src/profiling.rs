@@ -165,6 +165,11 @@ pub(crate) fn same_program(
     Ok(())
 }
 
+/// Whether two programs have the same code.
+pub(crate) fn is_one_program(one: &Program, other: &Program) -> bool {
+    identity(one) == identity(other)
+}
+
 /// What a program consists of.
 fn identity(program: &Program) -> Vec<Identity> {
     let elf = program.elf.iter().map(|elf| &elf.bytes);

@@ -23,7 +23,7 @@ const INTERVALS: u64 = 200;
 /// What was found out about a trace or a log.
 pub(crate) struct Reported {
     file: FileFacts,
-    program: Program,
+    pub(crate) program: Program,
     image: Image,
     pub(crate) collected: Collected,
     kept: Kept,

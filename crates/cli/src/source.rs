@@ -303,9 +303,9 @@ impl<'a> Source<'a> {
                 let mut progress = how.progress.then(|| session.progress(&trace.input));
                 let mut counting = how.census.then(|| Counting::new(&trace.settings));
                 let mut growth = Growth::default();
-                let (counts, grows) = (counting.as_mut(), how.census);
+                let (out, grows) = ((out, counting.as_mut()), how.census);
                 let only = how.only.map(HartId);
-                let decoded = trace.decode_counting(image, only, out, counts, |decoded, done| {
+                let decoded = trace.decode_counting(image, only, out, |decoded, done| {
                     if let Some(progress) = &mut progress {
                         progress.reach(done);
                     }
@@ -314,9 +314,8 @@ impl<'a> Source<'a> {
                     }
                     (how.check)()
                 });
-                let decoded = decoded?;
                 counted = counting.map(|counting| (counting.finish(), growth));
-                Some(Found::Trace(decoded))
+                Some(Found::Trace(decoded?))
             }
         };
         Ok(Verdict {

@@ -11,14 +11,13 @@ use crate::talk::Talk;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
 use hartrace_capture::source_text::SourceText;
-use hartrace_capture::trace::{Checkpoint, Decoded, Growth, Marked, Replay};
-use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Kept as KeptRuns, Run};
+use hartrace_capture::trace::{Decoded, Growth, Replay};
+use hartrace_flow::{Checkpoint, HartId, Image};
 use hartrace_isa::Isa;
-use hartrace_print::diagnostic::Diagnostic;
-use hartrace_report::{Collected, Collector, Index, Kept, SourceLines, Stop};
+use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic};
+use hartrace_report::{Collected, Collector, Index, Indexer, Kept, SourceLines, Stop};
 use std::fmt::Write as _;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A program and its code.
@@ -39,6 +38,11 @@ pub(crate) fn index(
     let key = key(replay, args, &facts, code.program);
     let path = args.index.clone().or_else(|| cached(&key));
     let known = path.as_ref().and_then(|path| fs::read(path).ok());
+    if let (Some(path), Some(bytes)) = (&args.index, &known)
+        && !Index::is_kept_in(bytes)
+    {
+        return Err(no_index(path).into());
+    }
     let known = known.and_then(|bytes| {
         Index::from_bytes(&bytes, key.to_string().as_bytes(), functions(code.program))
     });
@@ -52,6 +56,17 @@ pub(crate) fn index(
         keep(&index, &key, &path, args.index.is_some(), talk)?;
     }
     Ok(index)
+}
+
+/// A file that would be lost.
+fn no_index(path: &Path) -> Diagnostic {
+    let message = format!(
+        "`{}` is a file of another kind, not an index",
+        path.display()
+    );
+    Diagnostic::new(DiagnosticCode::OutputIsInput, message)
+        .note("it would be replaced by the index of the trace")
+        .help("give the index another name with --index, or leave it out")
 }
 
 /// Keeps an index for the next time. Only where a file was asked for, an error is one.
@@ -113,17 +128,9 @@ fn make(
     (args, mut facts, has_time): (&View, FileFacts, bool),
     code: Code<'_>,
 ) -> Result<Index, Failure> {
-    let only = args.traced.hart.map(HartId);
     let mut kept = Kept::for_index(has_time, args.slices);
     let collector = Collector::new(code.image, functions(code.program), &mut kept);
-    let timed = match has_time {
-        true => Timed::Stamped(Interpolate::new(code.image, collector)),
-        false => Timed::Plain(collector),
-    };
-    let mut marking = Marking {
-        timed,
-        stops: Vec::new(),
-    };
+    let mut indexer = Indexer::new(collector, code.image, has_time);
     let mut counting = replay.counting();
     let mut growth = Growth::default();
     let mut progress = Progress::new(session.talk, Some(replay.size()));
@@ -131,17 +138,12 @@ fn make(
         progress.reach(done);
         growth.add(decoded.instructions, done);
     };
-    let decoded = replay.decode(code.image, only, &mut marking, &mut counting, &mut after)?;
+    let only = args.traced.hart.map(HartId);
+    let decoded = replay.decode(code.image, only, &mut indexer, &mut counting, &mut after)?;
     drop(progress);
-    let Marking { timed, stops } = marking;
     session.judge(&decoded, args.traced.hart)?;
-    let collected = timed.finish();
+    let (collected, stops) = indexer.finish();
     facts.counted = Some((counting.finish(), growth));
-    let stops = if replay.has_checkpoints() {
-        stops
-    } else {
-        Vec::new()
-    };
     Ok(finish((args, &facts), code, &collected, kept, stops))
 }
 
@@ -171,103 +173,11 @@ fn finish(
     code: Code<'_>,
     collected: &Collected,
     kept: Kept,
-    stops: Vec<((u64, u64), Stop)>,
+    stops: Vec<(Checkpoint, Stop)>,
 ) -> Index {
     let text = SourceText::new(args.sources.source_dir.clone());
     let source: SourceLines<'_> = &|file: &str| text.lines(file);
     let places = places(code.program);
     let about = facts.about((code.program, code.image, &places), collected, source);
     Index::new(&about, collected, kept, stops)
-}
-
-/// A collector, with times for all runs where there are timestamps.
-enum Timed<'a, 's> {
-    Plain(Collector<'a, 's>),
-    Stamped(Interpolate<'a, Collector<'a, 's>>),
-}
-
-impl Timed<'_, '_> {
-    fn finish(self) -> Collected {
-        match self {
-            Timed::Plain(collector) => collector.finish(),
-            Timed::Stamped(timed) => timed.finish().0.finish(),
-        }
-    }
-
-    fn stop(&mut self) -> Option<Stop> {
-        match self {
-            Timed::Plain(collector) => collector.stop(),
-            Timed::Stamped(timed) => timed.inner().stop(),
-        }
-    }
-}
-
-impl Consumer for Timed<'_, '_> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        match self {
-            Timed::Plain(collector) => collector.event(hart, event),
-            Timed::Stamped(timed) => timed.event(hart, event),
-        }
-    }
-
-    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        match self {
-            Timed::Plain(collector) => collector.runs(hart, runs),
-            Timed::Stamped(timed) => timed.runs(hart, runs),
-        }
-    }
-
-    fn kept_runs(&mut self, hart: HartId, kept: KeptRuns, runs: &[Run]) -> ControlFlow<()> {
-        match self {
-            Timed::Plain(collector) => collector.kept_runs(hart, kept, runs),
-            Timed::Stamped(timed) => timed.kept_runs(hart, kept, runs),
-        }
-    }
-
-    fn keeps(&self) -> bool {
-        match self {
-            Timed::Plain(collector) => collector.keeps(),
-            Timed::Stamped(timed) => timed.keeps(),
-        }
-    }
-}
-
-/// Notes where a part of a trace can be decoded from, and the stacks there.
-struct Marking<'a, 's> {
-    timed: Timed<'a, 's>,
-    stops: Vec<((u64, u64), Stop)>,
-}
-
-impl Consumer for Marking<'_, '_> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.timed.event(hart, event)
-    }
-
-    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        self.timed.runs(hart, runs)
-    }
-
-    fn kept_runs(&mut self, hart: HartId, kept: KeptRuns, runs: &[Run]) -> ControlFlow<()> {
-        self.timed.kept_runs(hart, kept, runs)
-    }
-
-    fn keeps(&self) -> bool {
-        self.timed.keeps()
-    }
-}
-
-impl Marked for Marking<'_, '_> {
-    fn is_ready(&self) -> bool {
-        match &self.timed {
-            Timed::Plain(_) => true,
-            Timed::Stamped(timed) => !timed.is_waiting(),
-        }
-    }
-
-    fn mark(&mut self, checkpoint: Checkpoint) {
-        if let Some(stop) = self.timed.stop() {
-            let place = (checkpoint.offset, checkpoint.position);
-            self.stops.push((place, stop));
-        }
-    }
 }

@@ -20,10 +20,6 @@ pub trait Kind {
 #[derive(Debug)]
 pub enum Events {}
 
-/// Jumps, taken branches, traps and signals.
-#[derive(Debug)]
-pub enum Transfers {}
-
 /// Every step, no effects.
 #[derive(Debug)]
 pub enum Steps {}
@@ -38,10 +34,6 @@ pub enum Everything {}
 
 impl Kind for Events {
     const WANTS: Wants = Wants::EVENTS;
-}
-
-impl Kind for Transfers {
-    const WANTS: Wants = Wants::TRANSFERS.with(Wants::EVENTS);
 }
 
 impl Kind for Steps {
@@ -96,8 +88,6 @@ pub trait Source {
 
     /// Runs for an observer of [`Events`].
     fn events(self, observer: &mut Dyn<'_>) -> Self::Output;
-    /// Runs for an observer of [`Transfers`].
-    fn transfers(self, observer: &mut Dyn<'_>) -> Self::Output;
     /// Runs for an observer of [`Steps`].
     fn steps(self, observer: &mut Dyn<'_>) -> Self::Output;
     /// Runs for an observer of [`Data`].
@@ -129,10 +119,7 @@ pub fn run<O: Observer, S: Source>(source: S, observer: &mut O) -> S::Output {
         };
     }
     if wants.contains(Wants::TRANSFERS) {
-        return match wants.contains(Wants::EVENTS) {
-            true => source.transfers(observer),
-            false => source.transfers(&mut Insns(observer)),
-        };
+        return source.steps(&mut Wanted(observer));
     }
     match wants.contains(Wants::EVENTS) {
         true => source.events(observer),
@@ -147,10 +134,8 @@ pub fn run_any<S: Source>(source: S, wants: Wants, observer: &mut Dyn<'_>) -> S:
         source.everything(observer)
     } else if wants.contains(Wants::DATA) {
         source.data(observer)
-    } else if wants.contains(Wants::INSNS) {
-        source.steps(observer)
     } else if wants.contains(Wants::TRANSFERS) {
-        source.transfers(observer)
+        source.steps(observer)
     } else {
         source.events(observer)
     }
@@ -163,23 +148,6 @@ impl Observer for Nothing {
     const WANTS: Wants = Wants::NOTHING;
 
     fn step(&mut self, _: HartId, _: &Step, _: &Effects) {}
-}
-
-/// Passes on instructions only.
-struct Insns<'o, O>(&'o mut O);
-
-impl<O: Observer> Observer for Insns<'_, O> {
-    const WANTS: Wants = O::WANTS;
-
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        if let Step::Insn(_) = step {
-            self.0.step(hart, step, effects);
-        }
-    }
-
-    fn finish(&mut self) {
-        self.0.finish();
-    }
 }
 
 /// Passes on the part of each step that an observer of an unusual set wants.
@@ -221,7 +189,12 @@ impl<O: Observer> Observer for Wanted<'_, O> {
     }
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        self.0.straights(hart, code);
+        if O::WANTS.contains(Wants::INSNS) {
+            return self.0.straights(hart, code);
+        }
+        for insn in code.iter() {
+            Observer::step(self, hart, &Step::Insn(insn), &Effects::NONE);
+        }
     }
 
     fn finish(&mut self) {

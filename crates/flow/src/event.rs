@@ -322,6 +322,24 @@ pub trait Consumer {
     }
 }
 
+/// A place in a trace from which it can be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Offset of the byte with which a decoder starts.
+    pub offset: u64,
+    /// Offset from which on its state is that of a decoder of the whole trace.
+    pub position: u64,
+}
+
+/// A consumer that takes note of checkpoints.
+pub trait Marked: Consumer {
+    /// Whether it has dealt with all events that it got.
+    fn is_ready(&self) -> bool;
+
+    /// What comes next is decoded again from this checkpoint.
+    fn mark(&mut self, checkpoint: Checkpoint);
+}
+
 /// What takes the events of a piece of a trace, while others take those of other
 /// pieces.
 pub trait Gather: Consumer + Send {

@@ -105,8 +105,8 @@ pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Unreported, What};
 pub use decode::Decode;
 pub use event::{
-    Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Ownership, Part, Reason, Run,
-    Warning,
+    Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,
+    Part, Reason, Run, Warning,
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;

@@ -264,7 +264,7 @@ impl<T: Tallied> Tally<T> {
     /// Messages by kind, in the order of their kinds.
     pub fn kinds(&self) -> impl Iterator<Item = (T::Kind, Count)> + use<T> {
         let mut kinds = self.kinds.clone();
-        kinds.sort_by_key(|known| known.0);
+        kinds.sort_unstable_by_key(|known| known.0);
         kinds.into_iter()
     }
 

@@ -302,7 +302,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
                         note!(to, cycles, $kind);
-                        if O::WANTS.contains(Wants::TRANSFERS) && !wants_straights::<O>() {
+                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
                             tell!(to, cycles);
                         }
                         pc = to;

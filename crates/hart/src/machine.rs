@@ -517,12 +517,6 @@ impl erase::Source for Until<'_> {
     }
 
     #[inline(never)]
-    fn transfers(self, to: &mut Dyn<'_>) -> Stop {
-        let mut observer = Erased::<erase::Transfers>::new(to);
-        self.machine.run_as(self.until, &mut observer)
-    }
-
-    #[inline(never)]
     fn steps(self, to: &mut Dyn<'_>) -> Stop {
         let mut observer = Erased::<erase::Steps>::new(to);
         self.machine.run_as(self.until, &mut observer)

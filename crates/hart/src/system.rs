@@ -85,8 +85,7 @@ pub(crate) fn execute<O: Observer>(
     if matches!(micro.op, Op::Mret | Op::Sret) {
         hart.cpu.record(pc, mode, Itype::TrapReturn, None);
     }
-    let moved = hart.cpu.pc != next || matches!(micro.op, Op::Mret | Op::Sret);
-    if O::WANTS.contains(Wants::INSNS) || O::WANTS.contains(Wants::TRANSFERS) && moved {
+    if O::WANTS.contains(Wants::INSNS) {
         let insn = Insn {
             pc,
             next: hart.cpu.pc,

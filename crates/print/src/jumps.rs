@@ -23,7 +23,7 @@ pub fn text(
 ) -> io::Result<()> {
     let rows = top.unwrap_or(usize::MAX);
     let mut branches: Vec<_> = jumps.branches.iter().collect();
-    branches.sort_by_key(|(pc, branch)| (Reverse(branch.all()), **pc));
+    branches.sort_unstable_by_key(|(pc, branch)| (Reverse(branch.all()), **pc));
     writeln!(
         out,
         "{:>12} {:>12} {:>8}  branch",
@@ -40,7 +40,7 @@ pub fn text(
     }
     more(branches.len(), rows, out)?;
     let mut indirect: Vec<_> = jumps.indirect.iter().collect();
-    indirect.sort_by_key(|(pc, jump)| (Reverse(jump.count()), **pc));
+    indirect.sort_unstable_by_key(|(pc, jump)| (Reverse(jump.count()), **pc));
     writeln!(
         out,
         "\n{:>12} {:>8}  {:<11}  indirect jump -> targets",
@@ -69,7 +69,7 @@ pub fn text(
     }
     more(indirect.len(), rows, out)?;
     let mut loops: Vec<_> = jumps.loops.iter().collect();
-    loops.sort_by_key(|(head, found)| (Reverse(found.trips.rounds), **head));
+    loops.sort_unstable_by_key(|(head, found)| (Reverse(found.trips.rounds), **head));
     writeln!(
         out,
         "\n{:>12} {:>12} {:>8} {:>10} {:>12}  loop",

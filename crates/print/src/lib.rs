@@ -16,8 +16,8 @@
 //! * [`info`]: facts about files; [`state`]: registers and memory in a tandem
 //!   trace; [`verify`]: the findings of a verifier; [`records`]: reports on
 //!   control transfer records.
-//! * [`profile`]: exact profiles and trees of calls; [`coverage`]: which code ran;
-//!   [`jumps`]: which way branches went; [`difference`]: where two runs
+//! * [`profile`]: exact profiles, trees of calls, flame graphs; [`coverage`]: which
+//!   code ran; [`jumps`]: which way branches went; [`difference`]: where two runs
 //!   differ.
 //! * [`compare`]: the option sets of all formats, compared.
 //! * [`summary`]: one-line summaries; [`run`]: how a run ended.

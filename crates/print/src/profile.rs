@@ -3,6 +3,7 @@
 mod annotate;
 mod callgrind;
 mod difference;
+mod flamegraph;
 mod folded;
 mod object;
 mod table;
@@ -10,6 +11,7 @@ mod table;
 pub use annotate::{instructions, source};
 pub use callgrind::callgrind;
 pub use difference::{difference, folded_difference, json_difference};
+pub use flamegraph::flamegraph;
 pub use folded::{folded, frame_name};
 pub use object::{json, json_calls};
 pub use table::{calls, functions, lines, loops, tree};

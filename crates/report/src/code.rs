@@ -121,10 +121,10 @@ pub(crate) fn branches(
 ) -> (Branches, usize) {
     let executed = coverage.branches.iter().filter(|(_, b)| b.all() > 0);
     let mut list: Vec<_> = executed.map(|(pc, branch)| (*pc, *branch)).collect();
-    list.sort_by_key(|(pc, branch)| (std::cmp::Reverse(branch.all()), *pc));
+    list.sort_unstable_by_key(|(pc, branch)| (std::cmp::Reverse(branch.all()), *pc));
     let left_out = list.len().saturating_sub(limit);
     list.truncate(limit);
-    list.sort_by_key(|(pc, _)| *pc);
+    list.sort_unstable_by_key(|(pc, _)| *pc);
     let mut columns = Branches::default();
     for (pc, branch) in list {
         let (file, line) = place(ranges, pc, strings);
@@ -154,7 +154,7 @@ pub(crate) fn sources(
         .iter()
         .map(|(file, lines)| (weight(lines), file, lines));
     let mut files: Vec<_> = files.filter(|(weight, ..)| *weight > 0).collect();
-    files.sort_by_key(|(weight, file, _)| (std::cmp::Reverse(*weight), *file));
+    files.sort_unstable_by_key(|(weight, file, _)| (std::cmp::Reverse(*weight), *file));
     let (mut all, mut missing, mut used, mut left_out) = (Vec::new(), Vec::new(), 0, 0);
     for (_, file, lines) in files {
         let Some(text) = (about.source)(file) else {

@@ -40,6 +40,6 @@ mod tracks;
 pub use about::{About, Bandwidth, Budget, SourceLines, Statistics};
 pub use collect::{Collected, Collector, Kept, Stop};
 pub use document::{Change, Comparison, Document};
-pub use live::{Index, Live, Replayed};
+pub use live::{Index, Indexer, Live, Replayed};
 pub use page::{html, live_html};
 pub use run::Run;

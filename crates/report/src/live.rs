@@ -5,7 +5,10 @@
 //! where the index has not enough detail, by decoding the part that is wanted.
 
 mod file;
+mod indexer;
 mod part;
+
+pub use indexer::Indexer;
 
 use crate::about::{About, Budget};
 use crate::code;
@@ -21,7 +24,7 @@ use crate::tracks::{Scale, columns_of, gap_slice};
 use hartrace_analyze::{
     FunctionId, Functions, Measure, Places, Slice, SliceKind, TrackId, TrackSlices, cause_name,
 };
-use hartrace_flow::{Cause, Consumer, HartId, Image};
+use hartrace_flow::{Cause, Checkpoint, Consumer, HartId, Image};
 use part::Wanted;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,9 +38,8 @@ const PIXELS: u64 = 8192;
 /// Instructions in an answer at most.
 const INSTRUCTIONS: u64 = 2000;
 
-/// Decodes a trace from a place, given as offset and position, or from its start, until
-/// the consumer breaks.
-pub type Replayed<'a> = Box<dyn Fn(Option<(u64, u64)>, &mut dyn Consumer) + Send + 'a>;
+/// Decodes a trace from a checkpoint, or from its start, until the consumer breaks.
+pub type Replayed<'a> = Box<dyn Fn(Option<Checkpoint>, &mut dyn Consumer) + Send + 'a>;
 
 /// An overview of a trace, and places from which parts of it can be decoded.
 #[derive(Clone, Debug)]
@@ -55,7 +57,7 @@ pub struct Index {
     /// Gaps with their tracks.
     gaps: Vec<(TrackId, Slice)>,
     threads: Vec<(HartId, u32, TrackId)>,
-    stops: Vec<((u64, u64), Stop)>,
+    stops: Vec<(Checkpoint, Stop)>,
     functions: Functions,
     /// Functions by their numbers in the document.
     ids: Vec<FunctionId>,
@@ -74,13 +76,13 @@ impl Kept {
 }
 
 impl Index {
-    /// Of a trace whose events were collected; `stops` are offsets and positions.
+    /// Of a trace whose events were collected, with the stops of an [`Indexer`].
     #[must_use]
     pub fn new(
         about: &About<'_>,
         collected: &Collected,
         kept: Kept,
-        stops: Vec<((u64, u64), Stop)>,
+        stops: Vec<(Checkpoint, Stop)>,
     ) -> Index {
         let known = labels();
         let (mut run, scale, ids) = Run::with(about, collected, &kept, &Budget::LIVE, known);
@@ -114,7 +116,7 @@ impl Index {
     }
 
     /// The last stop at which a hart was not after a place on the axis.
-    fn stop_before(&self, hart: HartId, place: u64) -> Option<&((u64, u64), Stop)> {
+    fn stop_before(&self, hart: HartId, place: u64) -> Option<&(Checkpoint, Stop)> {
         let axis = self.scale.measure;
         let at = |stop: &Stop| {
             let found = stop.harts.iter().find(|known| known.0 == hart);

@@ -162,7 +162,7 @@ impl<'a> Recent<'a> {
     pub(crate) fn finish(self) -> (Vec<Snapshot>, Vec<Snapshot>) {
         let ends = self.harts.iter();
         let mut ends: Vec<Snapshot> = ends.map(|(hart, ring)| ring.snapshot(hart)).collect();
-        ends.sort_by_key(|end| end.hart);
+        ends.sort_unstable_by_key(|end| end.hart);
         let pairs = self.exceptions.into_values();
         let mut before: Vec<Snapshot> = pairs
             .flat_map(|(first, last)| [Some(first), last])

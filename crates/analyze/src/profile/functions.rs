@@ -143,7 +143,7 @@ fn by_function(tree: &CallTree, root: NodeId, by: Measure) -> Vec<FunctionCost> 
     });
     let ran = all.into_values().map(|(cost, _)| cost);
     let mut list: Vec<FunctionCost> = ran.filter(|c| c.total.insns > 0 || c.calls > 0).collect();
-    list.sort_by_key(|c| (std::cmp::Reverse(c.own.of(by)), c.function));
+    list.sort_unstable_by_key(|c| (std::cmp::Reverse(c.own.of(by)), c.function));
     list
 }
 

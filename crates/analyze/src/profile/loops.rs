@@ -66,7 +66,7 @@ impl Profile {
                 }
             })
             .collect();
-        loops.sort_by_key(|l| (std::cmp::Reverse(l.own.of(by)), l.space, l.head));
+        loops.sort_unstable_by_key(|l| (std::cmp::Reverse(l.own.of(by)), l.space, l.head));
         loops
     }
 }

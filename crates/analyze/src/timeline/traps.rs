@@ -192,7 +192,7 @@ impl TrapTable {
     #[must_use]
     pub fn causes(&self) -> Vec<&CauseSpans> {
         let mut causes: Vec<&CauseSpans> = self.causes.causes.iter().collect();
-        causes.sort_by_key(|spans| trap_order(spans.cause));
+        causes.sort_unstable_by_key(|spans| trap_order(spans.cause));
         causes
     }
 

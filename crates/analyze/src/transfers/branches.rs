@@ -190,7 +190,7 @@ fn write_types(edges: &[Edge], all: u64, told: Known, out: &mut impl Write) -> i
             .add(sum(std::slice::from_ref(e)));
     }
     let mut types: Vec<(Itype, Tally)> = types.into_iter().collect();
-    types.sort_by_key(|(kind, tally)| (Reverse(tally.count), *kind));
+    types.sort_unstable_by_key(|(kind, tally)| (Reverse(tally.count), *kind));
     writeln!(
         out,
         "{:>12} {:>7} {:>12} {:>7}  type",

@@ -3,7 +3,7 @@
 use super::{Chosen, Damage, LineCount, LogReader};
 use crate::input::{Input, InputError};
 use hartrace_flow::HartId;
-use hartrace_flow::erase::{Dyn, Erased, Events, Everything, Kind, Source, Steps, Transfers};
+use hartrace_flow::erase::{Dyn, Erased, Events, Everything, Kind, Source, Steps};
 use std::ops::ControlFlow;
 
 /// A log that was read.
@@ -107,10 +107,6 @@ impl Source for LogSource<'_, '_> {
 
     fn events(self, out: &mut Dyn<'_>) -> Self::Output {
         self.copy::<Events>(out)
-    }
-
-    fn transfers(self, out: &mut Dyn<'_>) -> Self::Output {
-        self.copy::<Transfers>(out)
     }
 
     fn steps(self, out: &mut Dyn<'_>) -> Self::Output {

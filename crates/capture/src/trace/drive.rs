@@ -165,7 +165,7 @@ pub(super) struct Watch<C> {
     pub(super) decoded: Decoded,
     only: Option<HartId>,
     /// `inner` broke: it wants no more.
-    ended: bool,
+    pub(super) ended: bool,
 }
 
 impl<C> Watch<C> {
@@ -358,10 +358,10 @@ impl Trace {
         out: &mut dyn Consumer,
         after: impl FnMut(&Decoded, u64) -> Result<(), E>,
     ) -> Result<Decoded, E> {
-        self.decode_counting(image, only, out, None, after)
+        self.decode_counting(image, only, (out, None), after)
     }
 
-    /// The same; `counting` gets the bytes too.
+    /// The same; a counter gets the bytes too.
     ///
     /// # Errors
     ///
@@ -370,27 +370,26 @@ impl Trace {
         self,
         image: &Image,
         only: Option<HartId>,
-        out: &mut dyn Consumer,
-        counting: Option<&mut Counting>,
+        (out, counting): (&mut dyn Consumer, Option<&mut Counting>),
         mut after: impl FnMut(&Decoded, u64) -> Result<(), E>,
     ) -> Result<Decoded, E> {
         let mut failed = None;
-        let mut each = |decoded: &Decoded, done: u64| match after(decoded, done) {
+        let mut after = |decoded: &Decoded, done| match after(decoded, done) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())
             }
         };
-        let decoded = self.decode_all(image, Watch::new(out, only), counting, &mut each)?;
+        let watch = (Watch::new(out, only), counting);
+        let decoded = self.decode_all(image, watch, &mut after)?;
         failed.map_or(Ok(decoded), Err)
     }
 
     fn decode_all(
         self,
         image: &Image,
-        mut watch: Watch<&mut dyn Consumer>,
-        mut counting: Option<&mut Counting>,
+        (mut watch, mut counting): (Watch<&mut dyn Consumer>, Option<&mut Counting>),
         after: &mut dyn FnMut(&Decoded, u64) -> ControlFlow<()>,
     ) -> Result<Decoded, DecodeError> {
         let mut decoder = Decoder::new(&self.settings, image)?;

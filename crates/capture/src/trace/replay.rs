@@ -9,7 +9,7 @@ use super::{Counting, Decoded, Decoder, MAX_WHOLE, Settings, SettingsError, Trac
 use crate::digest::{Digest, Hasher};
 use crate::input::{Contents, InputError};
 use crate::shard::{Pause, first};
-use hartrace_flow::{Consumer, Decode as _, HartId, Image};
+use hartrace_flow::{Checkpoint, Consumer, Decode as _, HartId, Image, Marked};
 
 /// Bytes that are decoded at a time.
 const STEP: usize = 1 << 12;
@@ -27,24 +27,6 @@ const MARKS: usize = 1 << 12;
 /// Samples of a fingerprint, and the bytes of each.
 const SAMPLES: usize = 256;
 const SAMPLE: usize = 1 << 12;
-
-/// A place in a trace from which it can be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// Where a decoder starts.
-    pub offset: u64,
-    /// From where on its state is that of a decoder of the whole trace.
-    pub position: u64,
-}
-
-/// A consumer that takes note of checkpoints.
-pub trait Marked: Consumer {
-    /// Whether it has dealt with all events that it got.
-    fn is_ready(&self) -> bool;
-
-    /// What comes next is decoded again from this checkpoint.
-    fn mark(&mut self, checkpoint: Checkpoint);
-}
 
 /// A trace in memory, or mapped, that is decoded several times.
 pub struct Replay {
@@ -103,9 +85,8 @@ impl Replay {
         hasher.finish()
     }
 
-    /// Decodes all of it, with marks, and gives the events of the hart `only`, or of all,
-    /// to `out`. `progress` gets what was decoded so far, and the number of bytes that
-    /// are done.
+    /// Gives the events of the hart `only`, or of all, to `out`, with marks. Now and then
+    /// `after` gets what was decoded so far, and the number of bytes that are done.
     ///
     /// # Errors
     ///
@@ -116,10 +97,10 @@ impl Replay {
         only: Option<HartId>,
         out: &mut dyn Marked,
         counting: &mut Counting,
-        progress: &mut dyn FnMut(&Decoded, u64),
+        after: &mut dyn FnMut(&Decoded, u64),
     ) -> Result<Decoded, SettingsError> {
-        let mut out = Watch::new(out, only);
         let bytes: &[u8] = &self.bytes;
+        let mut out = Watch::new(out, only);
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut probe = decoder.another();
         let hint = first(&mut probe, bytes);
@@ -146,7 +127,7 @@ impl Replay {
                 counting.feed(step);
                 feed(&mut decoder, step, &mut out);
                 at += step.len();
-                progress(&out.decoded, at as u64);
+                after(&out.decoded, at as u64);
             }
             let Some((offset, _)) = found.filter(|_| decoder.seam() == probe.seam()) else {
                 continue;
@@ -168,12 +149,12 @@ impl Replay {
             }
         }
         decoder.finish(&mut out);
-        progress(&out.decoded, at as u64);
+        after(&out.decoded, at as u64);
         Ok(out.decoded)
     }
 
-    /// Decodes from a checkpoint, or from the start, until `out` asks for a pause. It
-    /// gets the events of the hart `only`, or of all.
+    /// Gives the events of the hart `only`, or of all, to `out`: from a checkpoint, or from
+    /// the start, until it breaks.
     ///
     /// # Errors
     ///
@@ -181,8 +162,8 @@ impl Replay {
     pub fn from(
         &self,
         image: &Image,
-        checkpoint: Option<Checkpoint>,
         only: Option<HartId>,
+        checkpoint: Option<Checkpoint>,
         out: &mut dyn Consumer,
     ) -> Result<(), SettingsError> {
         let bytes: &[u8] = &self.bytes;
@@ -202,7 +183,8 @@ impl Replay {
         }
         let mut out = Watch::new(out, only);
         for step in bytes.get(at..).unwrap_or_default().chunks(STEP) {
-            if decoder.feed(step, &mut out) < step.len() {
+            decoder.feed(step, &mut out);
+            if out.ended {
                 return Ok(());
             }
         }

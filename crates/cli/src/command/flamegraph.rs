@@ -6,11 +6,9 @@ use crate::files::create;
 use crate::profiling::{Compared, compare};
 use crate::source::places;
 use crate::talk::Talk;
-use hartrace_analyze::{InsnCosts, Measure};
+use hartrace_analyze::InsnCosts;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::profile::{self as print, Shown};
-use inferno::flamegraph::{self, Options};
-use std::io;
 
 pub(super) fn run(args: &Flamegraph, talk: &Talk) -> Result<(), Failure> {
     let files = args.traces.iter().chain(&args.baseline);
@@ -29,33 +27,16 @@ pub(super) fn run(args: &Flamegraph, talk: &Talk) -> Result<(), Failure> {
         by,
         top: None,
     };
-    let mut lines = Vec::new();
-    let written = match &before {
-        Some(before) => print::folded_difference(&shown, &before.profile, &mut lines),
-        None => print::folded(&shown, &mut lines),
-    };
-    written.map_err(|error| output.failed(error))?;
-    if lines.is_empty() {
+    if shown.profile.total().of(by) == 0 {
         let message = "nothing was executed: there is nothing to draw";
         return Err(Diagnostic::new(Code::NotSynchronised, message).into());
     }
-    let mut picture = Vec::new();
-    draw(args, by, &lines, &mut picture).map_err(|error| output.failed(error))?;
-    io::Write::write_all(&mut output, &picture).map_err(|error| output.failed(error))?;
-    Ok(output.finish()?)
-}
-
-fn draw(args: &Flamegraph, by: Measure, lines: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-    let mut options = Options::default();
     let names = args.traces.iter().map(|path| path.display().to_string());
-    let names: Vec<String> = names.collect();
-    options.title = args.title.clone().unwrap_or_else(|| names.join(", "));
-    options.count_name = match by {
-        Measure::Instructions => "instructions".to_owned(),
-        Measure::Time => "units of time".to_owned(),
+    let title = match &args.title {
+        Some(title) => title.clone(),
+        None => names.collect::<Vec<_>>().join(", "),
     };
-    // The same input is the same picture.
-    options.deterministic = true;
-    let text = String::from_utf8_lossy(lines);
-    flamegraph::from_lines(&mut options, text.lines(), out).map_err(io::Error::other)
+    let before = before.as_ref().map(|before| &before.profile);
+    print::flamegraph(&shown, before, &title, &mut output).map_err(|error| output.failed(error))?;
+    Ok(output.finish()?)
 }

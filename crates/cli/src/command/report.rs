@@ -1,17 +1,19 @@
 //! `hartrace report`: all views of a trace as one page.
 
-use crate::args::Report;
+use crate::args::{Report, is_stdout};
 use crate::failure::Failure;
 use crate::files::{create, one_stdin};
+use crate::profiling::is_one_program;
 use crate::reporting::{Reported, collect};
 use crate::side_by_side::{Addresses, side_by_side};
 use crate::source::{Opened, places};
 use crate::talk::Talk;
 use hartrace_analyze::{DiffOptions, Divergence, FunctionChange, Measure, Places, compare_runs};
-use hartrace_capture::input::is_stdin;
+use hartrace_capture::input::{self, is_stdin};
 use hartrace_capture::source_text::SourceText;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_report::{Budget, Change, Comparison, Document, html};
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 /// How often the budget is halved to make a page small enough.
@@ -24,6 +26,9 @@ pub(super) fn run(args: &Report, talk: &Talk) -> Result<(), Failure> {
             .flatten()
     };
     one_stdin(files().map(|path| path.as_path()))?;
+    if is_stdout(&args.output.output) && std::io::stdout().is_terminal() {
+        return Err(Failure::Usage("the page is HTML: give a file with -o"));
+    }
     let output = create(&args.output.output, files().map(|path| path.as_path()))?;
     let budget = match args.other {
         None => Budget::DEFAULT,
@@ -37,15 +42,30 @@ pub(super) fn run(args: &Report, talk: &Talk) -> Result<(), Failure> {
     }
     let text = SourceText::new(args.sources.source_dir.clone());
     let compare = match (&args.other, reported.as_slice()) {
-        (Some(other), [before, after]) => Some(Comparison {
-            functions: changes(before, after),
-            first_difference: first_difference(args, other, &talk.silent()),
-        }),
+        (Some(other), [before, after]) => {
+            let same = is_one_program(&before.program, &after.program);
+            if !same {
+                talk.warning(&different(&args.trace, other));
+            }
+            let difference = same.then(|| first_difference(args, other, &talk.silent()));
+            Some(Comparison {
+                functions: changes(before, after),
+                first_difference: difference.flatten(),
+            })
+        }
         _ => None,
     };
     let page = page((&reported, compare), &text, &budget, args.max_size)?;
     output.write_with(|out| out.write_all(page.as_bytes()))?;
     Ok(())
+}
+
+/// Runs of two programs, perhaps of two builds of one.
+fn different(one: &Path, other: &Path) -> Diagnostic {
+    let (one, other) = (input::name(one), input::name(other));
+    let message = format!("{one} and {other} come from different programs");
+    Diagnostic::new(Code::DifferentPrograms, message)
+        .note("functions are matched by name; where the runs part is not looked for")
 }
 
 /// The largest page that is not larger than `max` bytes.
@@ -108,15 +128,11 @@ fn first_difference(args: &Report, other: &Path, talk: &Talk) -> Option<String> 
     };
     let (found, read) = side_by_side([one, two], args.traced.hart, |[a, b]| {
         let mut first = None;
-        compare_runs(
-            &mut a.into_iter(),
-            &mut b.into_iter(),
-            &options,
-            &mut |found| {
-                first = Some(found.clone());
-                false
-            },
-        );
+        let (mut a, mut b) = (a.into_iter(), b.into_iter());
+        compare_runs(&mut a, &mut b, &options, &mut |found| {
+            first = Some(found.clone());
+            false
+        });
         first
     });
     read.ok()?;

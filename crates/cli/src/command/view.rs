@@ -6,7 +6,7 @@ use crate::reporting::FileFacts;
 use crate::source::{Opened, places};
 use crate::talk::{Talk, end_on_signal, interrupted};
 use crate::viewing::{Code, index, index_of_log};
-use hartrace_capture::trace::{Checkpoint, Replay};
+use hartrace_capture::trace::Replay;
 use hartrace_flow::{Consumer, HartId, Image};
 use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic};
 use hartrace_report::http::{Answer, Request, Server};
@@ -53,10 +53,9 @@ pub(super) fn run(args: &View, talk: &Talk) -> Result<(), Failure> {
 
 /// Decodes parts of a trace.
 fn replayed(replay: Replay, image: &Image, only: Option<u32>) -> Replayed<'_> {
-    Box::new(move |place, out: &mut dyn Consumer| {
-        let checkpoint = place.map(|(offset, position)| Checkpoint { offset, position });
+    Box::new(move |checkpoint, out: &mut dyn Consumer| {
         // The settings were right when the index was made.
-        let _ = replay.from(image, checkpoint, only.map(HartId), out);
+        let _ = replay.from(image, only.map(HartId), checkpoint, out);
     })
 }
 

@@ -22,6 +22,7 @@ mod encapsulation;
 mod etrace;
 mod explain;
 mod files;
+mod flamegraph;
 mod help;
 mod info;
 mod interrupts;

@@ -419,6 +419,31 @@ fn two_traces_are_compared() {
     assert_eq!(report(&[&before])["compare"], Value::Null);
 }
 
+/// Addresses of two programs are not compared.
+#[test]
+fn runs_of_two_programs_are_compared_by_name() {
+    let folder = Folder::new();
+    let limit = ["--max-insns", "5000"];
+    let one = recorded(&folder, &program("recursion"), "ntrace", &limit);
+    let other = recorded(&folder, &program("sieve"), "etrace", &limit);
+    let page = folder.name("page.html");
+    let made = crate::hartrace()
+        .args(["report", &one, &other, "-o", &page])
+        .output()
+        .unwrap();
+    assert_eq!(made.status.code(), Some(0));
+    let message = String::from_utf8(made.stderr).unwrap();
+    assert!(message.contains("warning[HT0122]"), "{message}");
+    let document = report(&[&one, &other]);
+    assert_eq!(document["compare"]["first_difference"], Value::Null);
+    assert!(
+        !document["compare"]["functions"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}
+
 #[test]
 fn timestamps_make_the_axis() {
     let folder = Folder::new();

@@ -271,6 +271,25 @@ fn an_index_is_kept() {
     assert_eq!(second["runs"][0]["instructions"], 3000);
 }
 
+/// A file that the user named by mistake is not replaced.
+#[test]
+fn an_index_replaces_nothing_else() {
+    let folder = Folder::new();
+    let limit = ["--max-insns", "3000"];
+    let file = recorded(&folder, &program("recursion"), "ntrace", &limit);
+    for name in [file.clone(), format!("{file}.toml")] {
+        let before = fs::read(&name).unwrap();
+        let view = hartrace()
+            .args(["view", &file, "--index", &name])
+            .output()
+            .unwrap();
+        assert_eq!(view.status.code(), Some(2));
+        let message = String::from_utf8(view.stderr).unwrap();
+        assert!(message.contains("HT0007"), "{message}");
+        assert_eq!(fs::read(&name).unwrap(), before);
+    }
+}
+
 /// Formats without places to start from, and logs, are shown as far as the index goes.
 #[test]
 fn other_formats_are_shown() {

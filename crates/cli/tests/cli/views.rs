@@ -1,5 +1,4 @@
-//! What a program did: `decode` as text, `profile`, `calls`, `flamegraph`, `coverage`,
-//! `diff`.
+//! What a program did: `decode` as text, `profile`, `calls`, `coverage`, `diff`.
 
 use crate::{Folder, RV32, RV64, fails, repository, run, succeeds, text};
 use std::collections::BTreeMap;
@@ -201,22 +200,6 @@ fn traps_and_modes() {
     for mode in ["[M-mode]", "[S-mode]", "[U-mode]"] {
         assert!(table.contains(&format!("\n{mode}\n")), "{table}");
     }
-}
-
-/// The same input is the same picture.
-#[test]
-fn flame_graphs() {
-    let folder = Folder::new();
-    let files = recorded(&folder);
-    let (one, two) = (folder.name("one.svg"), folder.name("two.svg"));
-    succeeds(&["flamegraph", &files[0], "-o", &one, "--title", "T"]);
-    succeeds(&["flamegraph", &files[1], "-o", &two, "--title", "T"]);
-    let picture = fs::read_to_string(&one).unwrap();
-    assert!(picture.starts_with("<?xml"));
-    assert!(picture.contains("ackermann") && picture.contains("instructions"));
-    assert!(picture == fs::read_to_string(&two).unwrap());
-    succeeds(&["flamegraph", &files[0], "--baseline", &files[1], "-o", &two]);
-    assert!(fs::read_to_string(&two).unwrap().contains("ackermann"));
 }
 
 #[test]

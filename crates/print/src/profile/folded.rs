@@ -1,7 +1,7 @@
 //! Folded stacks: one call path per line, for flame graphs.
 
 use super::Shown;
-use hartrace_analyze::{CallTree, Functions, Measure, NodeId, What, cause_name};
+use hartrace_analyze::{CallTree, Functions, Measure, Node, NodeId, What, cause_name};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -26,9 +26,14 @@ pub fn frame_name(tree: &CallTree, id: NodeId, functions: &Functions) -> String 
     let Some(node) = tree.node(id) else {
         return String::new();
     };
-    let mark = if node.inferred { "?" } else { "" };
-    let name = what_name(node.what, functions) + mark;
+    let name = marked_name(node, functions);
     name.replace(';', ":").replace('\n', " ")
+}
+
+/// The name of a node, with `?` after a function whose call was not seen.
+pub(super) fn marked_name(node: &Node, functions: &Functions) -> String {
+    let mark = if node.inferred { "?" } else { "" };
+    what_name(node.what, functions) + mark
 }
 
 /// Every call path with its own cost.

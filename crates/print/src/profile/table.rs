@@ -306,7 +306,7 @@ fn latency_table(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
         unit(shown.by)
     )?;
     let mut list = shown.profile.by_function(shown.by);
-    list.sort_by_key(|cost| (std::cmp::Reverse(cost.total.of(shown.by)), cost.function));
+    list.sort_unstable_by_key(|cost| (std::cmp::Reverse(cost.total.of(shown.by)), cost.function));
     let measured = list
         .iter()
         .filter_map(|cost| Some((cost, latencies.get(cost.function)?)));

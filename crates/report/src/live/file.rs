@@ -12,13 +12,24 @@ use hartrace_analyze::{
     FunctionId, Functions, Measure, Packer, Position, Slice, SliceKind, Track, TrackId,
     TrackSlices, Unpacker,
 };
-use hartrace_flow::{Cause, Context, HartId};
+use hartrace_flow::{Cause, Checkpoint, Context, HartId};
 use std::collections::{BTreeMap, HashMap};
 
 /// The first bytes of an index.
 const MAGIC: &[u8] = b"hartrace index 1\n";
 
 impl Index {
+    /// Whether bytes are an index of any version, perhaps damaged, or nothing at all:
+    /// what an index may replace.
+    #[must_use]
+    pub fn is_kept_in(bytes: &[u8]) -> bool {
+        let common = MAGIC.strip_suffix(b"1\n").unwrap_or(MAGIC);
+        // Before the first bytes is their length.
+        let begin = bytes.get(1..).unwrap_or_default();
+        let length = begin.len().min(common.len());
+        begin.get(..length) == common.get(..length)
+    }
+
     /// The index of what `key` says.
     #[must_use]
     pub fn to_bytes(&self, key: &[u8]) -> Vec<u8> {
@@ -75,7 +86,7 @@ impl Index {
             out.number(track.0.into());
         }
         out.number(self.stops.len() as u64);
-        for ((offset, position), stop) in &self.stops {
+        for (Checkpoint { offset, position }, stop) in &self.stops {
             out.number(*offset);
             out.number(*position);
             out.number(stop.harts.len() as u64);
@@ -137,7 +148,7 @@ impl Index {
         let threads = (0..input.count()?).map(|_| read_thread(&mut input));
         let threads: Option<Vec<(HartId, u32, TrackId)>> = threads.collect();
         let stops = (0..input.count()?).map(|_| read_stop(&mut input));
-        let stops: Option<Vec<((u64, u64), Stop)>> = stops.collect();
+        let stops: Option<Vec<(Checkpoint, Stop)>> = stops.collect();
         Some(Index {
             document,
             strings: strings?,
@@ -277,8 +288,11 @@ fn read_thread(input: &mut Unpacker<'_>) -> Option<(HartId, u32, TrackId)> {
     Some((HartId(hart), thread, TrackId(small(input.number()?)?)))
 }
 
-fn read_stop(input: &mut Unpacker<'_>) -> Option<((u64, u64), Stop)> {
-    let place = (input.number()?, input.number()?);
+fn read_stop(input: &mut Unpacker<'_>) -> Option<(Checkpoint, Stop)> {
+    let place = Checkpoint {
+        offset: input.number()?,
+        position: input.number()?,
+    };
     let mut harts = Vec::new();
     for _ in 0..input.count()? {
         let hart = HartId(small(input.number()?)?);
