@@ -1,6 +1,6 @@
 //! `hartrace timeline`: calls, traps and threads over time, for other viewers.
 
-use crate::args::{Timeline, TimelineFormat};
+use crate::args::{Timeline, TimelineFormat, is_stdout};
 use crate::failure::Failure;
 use crate::files::create;
 use crate::points;
@@ -16,7 +16,7 @@ use hartrace_capture::output::Output;
 use hartrace_print::diagnostic::doubt::judge_doubts;
 use hartrace_print::words::counted;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 /// Bytes of a file that are kept until it is known that nothing has to be left out.
@@ -36,6 +36,9 @@ struct Attempt {
 }
 
 pub(super) fn run(args: &Timeline, talk: &Talk) -> Result<(), Failure> {
+    if is_stdout(&args.output.output) && io::stdout().is_terminal() {
+        return Err(Failure::Usage("a timeline is no text: give a file with -o"));
+    }
     let mut output = create(&args.output.output, [args.trace.as_path()])?;
     let min_duration = args.min_duration.unwrap_or(0);
     let (mut made, mut held) = first(args, (None, min_duration), &mut output, talk)?;
