@@ -139,8 +139,8 @@ pub(crate) fn measure(cost: CostName, profile: &Profile, path: &Path) -> Result<
             let message = format!("{} has no timestamps", input::name(path));
             Err(Diagnostic::new(Code::NoTime, message)
                 .help(
-                    "leave out --cost time, or record the trace with timestamps: timestamps in \
-                    section [ntrace] or [etrace]",
+                    "leave out --cost time, or record the trace with times: `timestamps` in \
+                    section [ntrace], `time_width` in [etrace]",
                 )
                 .into())
         }
