@@ -166,11 +166,11 @@ pub struct TrapSpan {
 }
 
 impl TrapSpan {
-    /// How long it took on an axis, without other threads; `None` if it never returned.
+    /// How long it took on an axis from the trap to the return from it, other threads
+    /// that ran meanwhile included; `None` if it never returned.
     #[must_use]
     pub fn duration(&self, axis: Measure) -> Option<u64> {
-        let length = self.end?.on(axis).saturating_sub(self.begin.on(axis));
-        Some(length.saturating_sub(self.away.on(axis)))
+        Some(self.end?.on(axis).saturating_sub(self.begin.on(axis)))
     }
 
     /// The hart was in another thread meanwhile.

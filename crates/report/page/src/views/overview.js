@@ -6,6 +6,7 @@
 import { h } from "../ui/dom.js";
 import { bytes, count, percent, plural, seconds } from "../ui/format.js";
 import { link } from "../route.js";
+import { endingText } from "./endings.js";
 import { addressLink, amount, functionLink, heading, sourceLink, timelineLink } from "./links.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
@@ -164,7 +165,7 @@ function endings(run) {
     return h(
       "div",
       { class: "ending" },
-      h("p", null, h("strong", null, run.trackName(ending.track)), ": ", ending.how),
+      h("p", null, h("strong", null, run.trackName(ending.track)), ": ", endingText(run, ending)),
       last >= 0 &&
         h(
           "p",
