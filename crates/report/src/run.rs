@@ -42,6 +42,7 @@ pub struct Run {
     endings: Vec<Ending>,
     before_traps: Vec<BeforeTrap>,
     statistics: Statistics,
+    warnings: Vec<String>,
     left_out: Vec<String>,
 }
 
@@ -125,6 +126,7 @@ impl Run {
             endings,
             before_traps,
             statistics: about.statistics.clone(),
+            warnings: about.warnings.clone(),
             left_out: left_out.0,
             functions: numbered.columns,
             strings: strings.into_list(),
