@@ -10,7 +10,7 @@ use hartrace_analyze::{
     Coverage, FunctionId, Functions, LineRanges, Measure, Names, Outer, Places, cause_name,
     instruction_text,
 };
-use hartrace_flow::{Exit, Fetched, Image, Mark, Run, SpaceId};
+use hartrace_flow::{Exit, Fetched, Image, Mark, Run, SpaceId, Trap};
 use hartrace_isa::Flow;
 use std::collections::HashMap;
 
@@ -211,56 +211,79 @@ pub(crate) fn rows(
                 (Measure::Time, time) => time.unwrap_or(0),
                 (Measure::Instructions, _) => index - 1,
             };
-            let (file, line) = line_of(places, pc, strings);
-            rows.at.push(scale.point(at));
-            rows.address.push(hex(pc));
-            rows.text.push(instruction_text(pc, &insn, names));
-            rows.function.push(numbered.number(functions.of(pc)));
-            rows.file.push(file);
-            rows.line.push(line);
-            rows.note.push(match n == run.insns {
+            let note = match n == run.insns {
                 true => outcome(run, names),
                 false => String::new(),
-            });
+            };
+            rows.at.push(scale.point(at));
+            rows.text.push(instruction_text(pc, &insn, names));
+            rows.note.push(note);
             rows.kind.push(EXECUTED);
+            locate(&mut rows, pc, places, (functions, numbered), strings);
         }
     }
-    let Some(last) = snapshot.last else {
-        return rows;
-    };
     if let Some((trap, epc)) = snapshot.not_retired() {
-        let passed = snapshot.runs.last();
-        let space = passed.map_or(SpaceId::FIRST, |passed| passed.space);
-        let at = match scale.measure {
-            Measure::Time => passed.and_then(|passed| passed.time).unwrap_or(0),
-            Measure::Instructions => snapshot.insn,
-        };
-        let (file, line) = line_of(places, epc, strings);
-        let insn = image.fetch(space, epc);
-        let text = insn.map(|insn| instruction_text(epc, &insn, names));
-        rows.at.push(scale.point(at));
-        rows.address.push(hex(epc));
-        rows.text
-            .push(text.unwrap_or("not in the program".to_owned()));
-        rows.function.push(numbered.number(functions.of(epc)));
-        rows.file.push(file);
-        rows.line.push(line);
-        let value = trap.tval.map(|value| format!(", value {value:#x}"));
-        let (cause, value) = (cause_name(trap.cause), value.unwrap_or_default());
-        rows.note.push(format!("did not retire: {cause}{value}"));
-        rows.kind.push(NOT_RETIRED);
-    } else if let Some(text) = after(last)
-        && let (Some(note), Some(kind)) = (rows.note.last_mut(), rows.kind.last_mut())
-    {
-        if !note.is_empty() {
-            note.push_str(", ");
-        }
-        note.push_str(&text);
-        if matches!(last, Last::Trap(_)) {
-            *kind = TRAPPED;
-        }
+        not_retired(&mut rows, (trap, epc), snapshot, (image, places), scale);
+        locate(&mut rows, epc, places, (functions, numbered), strings);
+    } else if let Some(last) = snapshot.last {
+        follows(&mut rows, last);
     }
     rows
+}
+
+/// Where an instruction is.
+fn locate(
+    rows: &mut Rows,
+    pc: u64,
+    places: &Places<'_>,
+    (functions, numbered): (&Functions, &Numbered),
+    strings: &mut Strings,
+) {
+    let (file, line) = line_of(places, pc, strings);
+    rows.address.push(hex(pc));
+    rows.function.push(numbered.number(functions.of(pc)));
+    rows.file.push(file);
+    rows.line.push(line);
+}
+
+/// The instruction that caused the exception after a snapshot.
+fn not_retired(
+    rows: &mut Rows,
+    (trap, epc): (Trap, u64),
+    snapshot: &Snapshot,
+    (image, places): (&Image, &Places<'_>),
+    scale: &Scale,
+) {
+    let passed = snapshot.runs.last();
+    let space = passed.map_or(SpaceId::FIRST, |passed| passed.space);
+    let at = match scale.measure {
+        Measure::Time => passed.and_then(|passed| passed.time).unwrap_or(0),
+        Measure::Instructions => snapshot.insn,
+    };
+    let insn = image.fetch(space, epc);
+    let text = insn.map(|insn| instruction_text(epc, &insn, places.names()));
+    let value = trap.tval.map(|value| format!(", value {value:#x}"));
+    let (cause, value) = (cause_name(trap.cause), value.unwrap_or_default());
+    rows.at.push(scale.point(at));
+    rows.text
+        .push(text.unwrap_or_else(|| "not in the program".to_owned()));
+    rows.note.push(format!("did not retire: {cause}{value}"));
+    rows.kind.push(NOT_RETIRED);
+}
+
+/// Notes at the last instruction what came after it.
+fn follows(rows: &mut Rows, last: Last) {
+    let (Some(note), Some(kind)) = (rows.note.last_mut(), rows.kind.last_mut()) else {
+        return;
+    };
+    let Some(text) = after(last) else { return };
+    if !note.is_empty() {
+        note.push_str(", ");
+    }
+    note.push_str(&text);
+    if matches!(last, Last::Trap(_)) {
+        *kind = TRAPPED;
+    }
 }
 
 /// What has not returned at a snapshot.
