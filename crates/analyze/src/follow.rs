@@ -61,6 +61,9 @@ impl<'a, S: StackSink> Follower<'a, S> {
                         cause: Cause::Interrupt(_),
                         ..
                     }) => self.interrupt(id),
+                    Event::Trap(Trap { epc: Some(epc), .. }) => {
+                        self.stacks.reach(id, *epc, &mut self.functions);
+                    }
                     _ => {}
                 }
                 self.stacks.event(id, event);

@@ -19,7 +19,7 @@ use crate::functions::{FunctionId, Functions};
 use crate::packed::{Packer, Unpacker};
 use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
-use crate::stacks::{CallTree, Cost, Grouping, Passed, StackSink};
+use crate::stacks::{Backtrace, CallTree, Cost, Grouping, Passed, StackSink};
 use crate::timeline::Timeline;
 use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId};
 use std::collections::BTreeMap;
@@ -54,6 +54,17 @@ impl<'a, S: StackSink> Profiler<'a, S> {
             clocks: PerHart::default(),
             timed: false,
         }
+    }
+
+    /// What a hart has called and what has interrupted it, and has not returned: the
+    /// innermost `limit` of that, and perhaps some more.
+    pub fn backtrace(&mut self, id: HartId, limit: usize) -> Backtrace {
+        let clock = self.clocks.of(id);
+        if clock.held.is_some() {
+            let since = clock.since;
+            self.flush(id, since);
+        }
+        self.follower.stacks.innermost(id, limit)
     }
 
     /// No more events.

@@ -186,7 +186,12 @@ impl<S: StackSink> Stacks<S> {
 
     /// What a hart has called and what has interrupted it, and has not returned.
     pub fn backtrace(&mut self, hart: HartId) -> Backtrace {
-        Backtrace::of(self.harts.of(hart))
+        Backtrace::of(self.harts.of(hart), usize::MAX)
+    }
+
+    /// The innermost `limit` of these, and perhaps some more.
+    pub(crate) fn innermost(&mut self, hart: HartId, limit: usize) -> Backtrace {
+        Backtrace::of(self.harts.of(hart), limit)
     }
 
     /// No more events: the tree of all call paths, and the sink.

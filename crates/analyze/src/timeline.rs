@@ -173,6 +173,8 @@ pub struct TrapSpan {
     pub handler: Option<FunctionId>,
     /// Traps that it interrupted.
     pub nesting: u32,
+    /// The depth of its slice.
+    pub depth: i32,
     /// How much of it the hart spent in other threads.
     pub away: Position,
 }

@@ -8,7 +8,7 @@ use crate::source::{How, Opened, Source, Verdict, functions, places};
 use crate::talk::Talk;
 use hartrace_analyze::{Places, Window, Windowed};
 use hartrace_capture::source_text::SourceText;
-use hartrace_capture::trace::{Census, Growth};
+use hartrace_capture::trace::{Census, Decoded, Growth};
 use hartrace_flow::{Consumer, Image, Interpolate};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::doubt::judge_doubts;
@@ -36,6 +36,8 @@ pub(crate) struct FileFacts {
     pub(crate) bytes: u64,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) counted: Option<(Census, Growth)>,
+    /// Why the page may be wrong.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Reads a file, or a part of it.
@@ -56,6 +58,7 @@ pub(crate) fn collect(
     let options = points::part(part, &program, &named)?;
     let has_time = source.may_have_time()?;
     let (format, settings, size) = (source.format(), source.settings(), source.size());
+    let mut warnings = guess(&source);
     let how = How {
         only: args.hart,
         single: false,
@@ -78,6 +81,14 @@ pub(crate) fn collect(
         }
     };
     let counted = verdict.take_counted();
+    let bytes = counted.as_ref().map(|(census, _)| census.bytes());
+    let bytes = size.or(bytes).unwrap_or(0);
+    warnings.extend(
+        verdict
+            .decoded()
+            .into_iter()
+            .flat_map(|of| doubts(of, bytes)),
+    );
     verdict.report()?;
     let collected = collector.finish();
     if collected.profile.doubts.count > 0 {
@@ -85,20 +96,48 @@ pub(crate) fn collect(
         let doubts = &collected.profile.doubts;
         talk.report(judge_doubts(doubts, &places, path, args.strict))?;
     }
-    let bytes = counted.as_ref().map(|(census, _)| census.bytes());
     Ok(Reported {
         file: FileFacts {
             path: path.to_path_buf(),
             format,
-            bytes: size.or(bytes).unwrap_or(0),
+            bytes,
             settings,
             counted,
+            warnings,
         },
         program,
         image,
         collected,
         kept,
     })
+}
+
+/// That settings were guessed.
+pub(crate) fn guess(source: &Source<'_>) -> Vec<String> {
+    let text = "The trace has no sidecar: its settings were guessed, and may be wrong (HT0401).";
+    let guessed = source.is_guessed().then(|| text.to_owned());
+    guessed.into_iter().collect()
+}
+
+/// Why what was decoded of a trace of this size may be wrong, or only a part.
+pub(crate) fn doubts(decoded: &Decoded, size: u64) -> Vec<String> {
+    let mut all = Vec::new();
+    let lost = decoded.lost.min(size);
+    // A gap now and then is listed with the gaps.
+    if lost > size / 100 {
+        let share = match (size - lost) * 100 / size {
+            0 => "Less than 1".to_owned(),
+            share => share.to_string(),
+        };
+        all.push(format!(
+            "{share} % of the trace was decoded: {lost} of {size} bytes were skipped."
+        ));
+    }
+    if decoded.doubts_program() {
+        let text = "The trace is probably of another program: it contradicts the code (HT0110).";
+        all.push(text.to_owned());
+    }
+    all
 }
 
 /// Gives events to `out`; with timestamps, every run gets a time.
@@ -148,6 +187,7 @@ impl FileFacts {
             places,
             source,
             statistics: self.statistics(collected),
+            warnings: self.warnings.clone(),
         }
     }
 

@@ -158,6 +158,14 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Whether the settings of a trace were guessed.
+    pub(crate) fn is_guessed(&self) -> bool {
+        match &self.data {
+            Data::Trace(trace) => trace.guess.is_some(),
+            Data::Log(..) => false,
+        }
+    }
+
     /// The size of the file, if it is known.
     pub(crate) fn size(&self) -> Option<u64> {
         match &self.data {
@@ -396,6 +404,14 @@ impl Verdict<'_> {
     /// The messages of a trace, and how it grew, if they were counted.
     pub(crate) fn take_counted(&mut self) -> Option<(Census, Growth)> {
         self.counted.take()
+    }
+
+    /// How a trace was decoded.
+    pub(crate) const fn decoded(&self) -> Option<&Decoded> {
+        match &self.found {
+            Some(Found::Trace(decoded)) => Some(decoded),
+            _ => None,
+        }
     }
 
     /// Reports it.

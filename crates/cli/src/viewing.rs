@@ -3,7 +3,7 @@
 use crate::args::View;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::reporting::{FileFacts, feed};
+use crate::reporting::{FileFacts, doubts, feed};
 use crate::session::Session;
 use crate::settings::Program;
 use crate::source::{How, Source, functions, places};
@@ -144,6 +144,7 @@ fn make(
     session.judge(&decoded, args.traced.hart)?;
     let (collected, stops) = indexer.finish();
     facts.counted = Some((counting.finish(), growth));
+    facts.warnings.extend(doubts(&decoded, replay.size()));
     Ok(finish((args, &facts), code, &collected, kept, stops))
 }
 

@@ -27,6 +27,8 @@ pub struct About<'a> {
     pub source: SourceLines<'a>,
     /// What the trace consists of.
     pub statistics: Statistics,
+    /// Why the page may be wrong, or has only a part of what was traced.
+    pub warnings: Vec<String>,
 }
 
 /// What a trace consists of.

@@ -1,21 +1,26 @@
 //! Code and source text with counts, and executed instructions one by one.
 
 use crate::about::About;
-use crate::columns::{Branches, Code, CodeRows, Rows, Source};
+use crate::columns::{Branches, Callers, Code, CodeRows, Rows, Source};
 use crate::functions::Numbered;
 use crate::recent::{Last, Snapshot};
 use crate::strings::Strings;
 use crate::tracks::Scale;
 use hartrace_analyze::{
-    Coverage, FunctionId, Functions, LineRanges, Measure, Names, Places, cause_name,
+    Coverage, FunctionId, Functions, LineRanges, Measure, Names, Outer, Places, cause_name,
     instruction_text,
 };
-use hartrace_flow::{Exit, Fetched, Image, Mark, Run, SpaceId};
+use hartrace_flow::{Exit, Fetched, Image, Mark, Run, SpaceId, Trap};
 use hartrace_isa::Flow;
 use std::collections::HashMap;
 
 /// Instructions that are listed one by one at most.
 pub(crate) const ROWS: u64 = 200;
+
+/// What became of an instruction, as the page knows it.
+const EXECUTED: u8 = 0;
+const TRAPPED: u8 = 1;
+const NOT_RETIRED: u8 = 2;
 
 /// The source lines of all code that a report shows.
 pub(crate) fn lines<'a>(about: &About<'a>, coverage: &Coverage) -> LineRanges<'a> {
@@ -206,29 +211,111 @@ pub(crate) fn rows(
                 (Measure::Time, time) => time.unwrap_or(0),
                 (Measure::Instructions, _) => index - 1,
             };
-            let line = places.line(pc);
-            rows.at.push(scale.point(at));
-            rows.address.push(hex(pc));
-            rows.text.push(instruction_text(pc, &insn, names));
-            rows.function.push(numbered.number(functions.of(pc)));
-            rows.file
-                .push(line.map_or(-1, |line| strings.of(line.file)));
-            rows.line.push(line.map_or(0, |line| line.line));
-            rows.note.push(match n == run.insns {
+            let note = match n == run.insns {
                 true => outcome(run, names),
                 false => String::new(),
-            });
+            };
+            rows.at.push(scale.point(at));
+            rows.text.push(instruction_text(pc, &insn, names));
+            rows.note.push(note);
+            rows.kind.push(EXECUTED);
+            locate(&mut rows, pc, places, (functions, numbered), strings);
         }
     }
-    if let Some(last) = snapshot.last.and_then(after)
-        && let Some(note) = rows.note.last_mut()
-    {
-        if !note.is_empty() {
-            note.push_str(", ");
-        }
-        note.push_str(&last);
+    if let Some((trap, epc)) = snapshot.not_retired() {
+        not_retired(&mut rows, (trap, epc), snapshot, (image, places), scale);
+        locate(&mut rows, epc, places, (functions, numbered), strings);
+    } else if let Some(last) = snapshot.last {
+        follows(&mut rows, last);
     }
     rows
+}
+
+/// Where an instruction is.
+fn locate(
+    rows: &mut Rows,
+    pc: u64,
+    places: &Places<'_>,
+    (functions, numbered): (&Functions, &Numbered),
+    strings: &mut Strings,
+) {
+    let (file, line) = line_of(places, pc, strings);
+    rows.address.push(hex(pc));
+    rows.function.push(numbered.number(functions.of(pc)));
+    rows.file.push(file);
+    rows.line.push(line);
+}
+
+/// The instruction that caused the exception after a snapshot.
+fn not_retired(
+    rows: &mut Rows,
+    (trap, epc): (Trap, u64),
+    snapshot: &Snapshot,
+    (image, places): (&Image, &Places<'_>),
+    scale: &Scale,
+) {
+    let passed = snapshot.runs.last();
+    let space = passed.map_or(SpaceId::FIRST, |passed| passed.space);
+    let at = match scale.measure {
+        Measure::Time => passed.and_then(|passed| passed.time).unwrap_or(0),
+        Measure::Instructions => snapshot.insn,
+    };
+    let insn = image.fetch(space, epc);
+    let text = insn.map(|insn| instruction_text(epc, &insn, places.names()));
+    let value = trap.tval.map(|value| format!(", value {value:#x}"));
+    let (cause, value) = (cause_name(trap.cause), value.unwrap_or_default());
+    rows.at.push(scale.point(at));
+    rows.text
+        .push(text.unwrap_or_else(|| "not in the program".to_owned()));
+    rows.note.push(format!("did not retire: {cause}{value}"));
+    rows.kind.push(NOT_RETIRED);
+}
+
+/// Notes at the last instruction what came after it.
+fn follows(rows: &mut Rows, last: Last) {
+    let (Some(note), Some(kind)) = (rows.note.last_mut(), rows.kind.last_mut()) else {
+        return;
+    };
+    let Some(text) = after(last) else { return };
+    if !note.is_empty() {
+        note.push_str(", ");
+    }
+    note.push_str(&text);
+    if matches!(last, Last::Trap(_)) {
+        *kind = TRAPPED;
+    }
+}
+
+/// What has not returned at a snapshot.
+pub(crate) fn callers(
+    outer: &[Outer],
+    places: &Places<'_>,
+    (functions, numbered): (&Functions, &Numbered),
+    strings: &mut Strings,
+) -> Callers {
+    let mut all = Callers::default();
+    for outer in outer {
+        let (pc, trap) = match *outer {
+            Outer::Call(site) => (Some(site), String::new()),
+            Outer::Trap(cause, epc) => (epc, cause_name(cause)),
+        };
+        let (file, line) = pc.map_or((-1, 0), |pc| line_of(places, pc, strings));
+        let function = pc.and_then(|pc| functions.of(pc));
+        all.address.push(pc.map(hex));
+        all.function.push(numbered.number(function));
+        all.file.push(file);
+        all.line.push(line);
+        all.trap.push(trap);
+    }
+    all
+}
+
+/// File and line of an address, looked up by itself.
+fn line_of(places: &Places<'_>, pc: u64, strings: &mut Strings) -> (i64, u32) {
+    match places.line(pc) {
+        Some(line) => (strings.of(line.file), line.line),
+        None => (-1, 0),
+    }
 }
 
 /// What the last instruction of a run did.

@@ -3,10 +3,11 @@
 use crate::about::Budget;
 use crate::recent::{Recent, Snapshot};
 use hartrace_analyze::{
-    Functions, GapSpan, GapTable, Grouping, Measure, Profile, Profiler, Slice, SliceSummary,
-    Timeline, TimelineSink, Track, TrackId, TrapSpan, TrapTable,
+    Backtrace, Functions, GapSpan, GapTable, Grouping, Measure, Profile, Profiler, Slice,
+    SliceSummary, Timeline, TimelineSink, Track, TrackId, TrapSpan, TrapTable,
 };
-use hartrace_flow::{Consumer, DataAccess, Event, HartId, Image, Kept as KeptRuns, Run};
+use hartrace_flow::{Cause, Consumer, DataAccess, Event, HartId, Image, Kept as KeptRuns, Run};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// The parts of a timeline that are kept: as much as a budget allows.
@@ -19,6 +20,9 @@ pub struct Kept {
     /// The tracks of threads.
     pub(crate) threads: Vec<(HartId, u32, TrackId)>,
 }
+
+/// Callers of an instruction that caused an exception.
+const CALLERS: usize = 64;
 
 /// Threads whose tracks are remembered.
 const THREADS: usize = 1 << 16;
@@ -119,10 +123,17 @@ impl<'a, 's> Collector<'a, 's> {
 
     /// No more events.
     #[must_use]
-    pub fn finish(self) -> Collected {
+    pub fn finish(mut self) -> Collected {
+        let harts = self.recent.positions().into_iter();
+        let outer = harts.map(|(id, ..)| (id, self.profiler.backtrace(id, usize::MAX)));
+        let outer: BTreeMap<HartId, Backtrace> = outer.collect();
         let (profile, timeline) = self.profiler.finish();
         timeline.finish();
-        let (endings, before_traps) = self.recent.finish();
+        let (mut endings, before_traps) = self.recent.finish();
+        for end in &mut endings {
+            let found = outer.get(&end.hart);
+            end.outer = found.map(|all| all.0.clone()).unwrap_or_default();
+        }
         Collected {
             profile,
             endings,
@@ -131,10 +142,17 @@ impl<'a, 's> Collector<'a, 's> {
     }
 }
 
+fn is_exception(cause: Cause) -> bool {
+    matches!(cause, Cause::Exception(_))
+}
+
 impl Consumer for Collector<'_, '_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        self.recent.event(hart, event);
-        self.profiler.event(hart, event)
+        let flow = self.profiler.event(hart, event);
+        let is_exception = matches!(event, Event::Trap(trap) if is_exception(trap.cause));
+        let outer = is_exception.then(|| self.profiler.backtrace(hart, CALLERS));
+        self.recent.event(hart, event, outer);
+        flow
     }
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {

@@ -65,6 +65,10 @@ pub(crate) struct Traps {
     pub(crate) at: Vec<u64>,
     /// -1: never returned.
     pub(crate) end: Vec<i64>,
+    /// How much of it the hart spent in other threads.
+    pub(crate) away: Vec<u64>,
+    /// The depth of its slice.
+    pub(crate) depth: Vec<u32>,
     pub(crate) interrupt: Vec<u8>,
     /// -1: not known.
     pub(crate) cause: Vec<i64>,
@@ -106,6 +110,8 @@ pub(crate) struct Worst {
     pub(crate) track: u32,
     pub(crate) at: u64,
     pub(crate) duration: u64,
+    /// How much of it the hart spent in other threads.
+    pub(crate) away: u64,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -178,6 +184,8 @@ pub(crate) struct Source {
 pub(crate) struct Ending {
     pub(crate) track: u32,
     pub(crate) how: String,
+    /// The exception in whose handler it ended.
+    pub(crate) trap: Option<usize>,
     pub(crate) rows: Rows,
 }
 
@@ -185,7 +193,22 @@ pub(crate) struct Ending {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct BeforeTrap {
     pub(crate) trap: usize,
+    /// What was executed is the same as in the one before: only what follows is here.
+    pub(crate) again: bool,
     pub(crate) rows: Rows,
+    pub(crate) callers: Callers,
+}
+
+/// Calls and traps that have not returned, the innermost first.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Callers {
+    /// The instruction that called, or that was interrupted.
+    pub(crate) address: Vec<Option<String>>,
+    pub(crate) function: Vec<i64>,
+    pub(crate) file: Vec<i64>,
+    pub(crate) line: Vec<u32>,
+    /// What the trap is; empty for a call.
+    pub(crate) trap: Vec<String>,
 }
 
 /// Executed instructions, the oldest first.
@@ -198,4 +221,7 @@ pub(crate) struct Rows {
     pub(crate) file: Vec<i64>,
     pub(crate) line: Vec<u32>,
     pub(crate) note: Vec<String>,
+    /// 0: executed; 1: the same, and a trap came after it; 2: not executed, since it
+    /// caused an exception.
+    pub(crate) kind: Vec<u8>,
 }

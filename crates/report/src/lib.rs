@@ -27,6 +27,7 @@ mod code;
 mod collect;
 mod columns;
 mod document;
+mod ending;
 mod flame;
 mod functions;
 pub mod http;

@@ -1,6 +1,9 @@
 //! The last instructions of each hart, at the end and before exceptions.
 
-use hartrace_flow::{Cause, Event, HartId, Image, Mark, Ownership, PerHart, Run, SpaceId, Trap};
+use hartrace_analyze::{Backtrace, Outer};
+use hartrace_flow::{
+    Cause, Event, Exit, HartId, Image, Mark, Ownership, PerHart, Run, SpaceId, Trap,
+};
 use std::collections::BTreeMap;
 
 /// Runs that are remembered, a power of two: as many instructions at least.
@@ -19,6 +22,26 @@ pub(crate) struct Snapshot {
     pub(crate) runs: Vec<Passed>,
     /// What came after the last run, if anything.
     pub(crate) last: Option<Last>,
+    /// What has not returned, the innermost first; of an exception, without it.
+    pub(crate) outer: Vec<Outer>,
+    /// It is the last exception of its cause, and not the first.
+    pub(crate) is_last: bool,
+}
+
+impl Snapshot {
+    /// The trap after the last run, if it is an exception, and the instruction that caused
+    /// it, if that is not the last one of the run: some instructions, such as `ecall`,
+    /// may count as executed.
+    pub(crate) fn not_retired(&self) -> Option<(Trap, u64)> {
+        let Some(Last::Trap(trap)) = self.last else {
+            return None;
+        };
+        let epc = trap.epc?;
+        let last = self.runs.last().map(|passed| &passed.run);
+        let is_last = last.is_some_and(|run| run.exit == Exit::Stop && run.source() == epc);
+        let is_exception = matches!(trap.cause, Cause::Exception(_));
+        (is_exception && !is_last).then_some((trap, epc))
+    }
 }
 
 /// A run that was executed.
@@ -80,6 +103,8 @@ impl Ring {
             insn: self.insn,
             runs: older.iter().chain(newer).flatten().copied().collect(),
             last: self.last,
+            outer: Vec::new(),
+            is_last: false,
         }
     }
 }
@@ -121,7 +146,8 @@ impl<'a> Recent<'a> {
         ring.last = None;
     }
 
-    pub(crate) fn event(&mut self, hart: HartId, event: &Event) {
+    /// An event; of an exception also what has not returned, with the exception itself.
+    pub(crate) fn event(&mut self, hart: HartId, event: &Event, outer: Option<Backtrace>) {
         let ring = self.harts.of(hart);
         match event {
             Event::Run(run) => self.runs(hart, std::slice::from_ref(run)),
@@ -133,7 +159,8 @@ impl<'a> Recent<'a> {
             Event::Trap(trap) => {
                 ring.last = Some(Last::Trap(*trap));
                 if let Cause::Exception(code) = trap.cause {
-                    self.exception(hart, code);
+                    let outer = outer.map(|all| all.0.into_iter().skip(1).collect());
+                    self.exception(hart, code, outer.unwrap_or_default());
                 }
             }
             Event::Gap(gap) => {
@@ -146,11 +173,19 @@ impl<'a> Recent<'a> {
     }
 
     #[cold]
-    fn exception(&mut self, hart: HartId, code: Option<u32>) {
-        let taken = self.harts.of(hart).snapshot(hart);
+    fn exception(&mut self, hart: HartId, code: Option<u32>, outer: Vec<Outer>) {
+        let taken = Snapshot {
+            outer,
+            ..self.harts.of(hart).snapshot(hart)
+        };
         let room = self.exceptions.len() < CAUSES;
         match self.exceptions.get_mut(&(hart, code)) {
-            Some((_, last)) => *last = Some(taken),
+            Some((_, last)) => {
+                *last = Some(Snapshot {
+                    is_last: true,
+                    ..taken
+                });
+            }
             None if room => {
                 self.exceptions.insert((hart, code), (taken, None));
             }

@@ -1,20 +1,22 @@
 //! The part of a document that is about one trace.
 
 use crate::about::{About, Budget, Statistics};
-use crate::code::{self, after};
+use crate::code;
 use crate::collect::{Collected, Kept};
 use crate::columns::{
     Axis, BeforeTrap, Branches, Code, Ending, Flame, Functions, Gaps, Interrupts, Source, Track,
     Traps,
 };
+use crate::ending;
 use crate::flame::flame;
 use crate::functions::functions;
-use crate::recent::Snapshot;
+use crate::recent::{Last, Snapshot};
 use crate::strings::Strings;
 use crate::tracks::{self, Scale};
 use hartrace_analyze::{Coverage, FunctionId, GapSpan, Measure, TrackSlices, TrapSpan};
-use hartrace_flow::{Cause, HartId};
+use hartrace_flow::HartId;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a page shows of one trace.
 #[derive(Clone, Debug, Serialize)]
@@ -40,6 +42,7 @@ pub struct Run {
     endings: Vec<Ending>,
     before_traps: Vec<BeforeTrap>,
     statistics: Statistics,
+    warnings: Vec<String>,
     left_out: Vec<String>,
 }
 
@@ -65,22 +68,30 @@ impl Run {
         left_out.functions(numbered.left_out);
         let line = Line::of(profile.timed, kept, budget, &mut left_out);
         let (scale, named) = (&line.scale, (&profile.functions, &numbered));
-        let rows = |snapshot: &Snapshot, strings: &mut Strings| {
+        let rows = |snapshot: &Snapshot, limit: u64, strings: &mut Strings| {
             let code = (about.image, about.places);
-            code::rows(snapshot, code, named, (scale, code::ROWS), strings)
+            code::rows(snapshot, code, named, (scale, limit), strings)
         };
         let endings = collected.endings.iter().map(|end| Ending {
             track: line.track_of(end.hart),
-            how: how_it_ended(end),
-            rows: rows(end, &mut strings),
+            how: ending::how(end, named.0, about.places),
+            trap: line.trap_of(end),
+            rows: rows(end, code::ROWS, &mut strings),
         });
         let endings = endings.collect();
-        let before = collected.before_traps.iter().filter_map(|snapshot| {
-            let trap = line.find_trap(snapshot)?;
-            let rows = rows(snapshot, &mut strings);
-            Some(BeforeTrap { trap, rows })
-        });
-        let before_traps = before.collect();
+        let mut before_traps = Vec::new();
+        let mut last = None;
+        for (trap, snapshot) in line.find_traps(&collected.before_traps) {
+            let again = last.replace((snapshot.hart, snapshot.insn));
+            let again = again == Some((snapshot.hart, snapshot.insn));
+            let limit = if again { 0 } else { code::ROWS };
+            before_traps.push(BeforeTrap {
+                trap,
+                again,
+                rows: rows(snapshot, limit, &mut strings),
+                callers: code::callers(&snapshot.outer, about.places, named, &mut strings),
+            });
+        }
         let (flame, paths) = flame(profile, &numbered, budget.paths, &mut strings);
         left_out.add(
             paths,
@@ -105,7 +116,7 @@ impl Run {
             seconds: None,
             axis: scale.axis(),
             tracks: tracks::tracks(&line.tracks, line.gaps, scale, &numbered, &mut strings),
-            traps: tracks::traps(&line.traps, scale, &numbered),
+            traps: tracks::traps(&line.traps, &line.tracks, scale, named),
             interrupts: tracks::interrupts(&kept.traps.causes(), scale),
             gaps: tracks::gaps(line.gaps, scale, &mut strings),
             flame,
@@ -115,6 +126,7 @@ impl Run {
             endings,
             before_traps,
             statistics: about.statistics.clone(),
+            warnings: about.warnings.clone(),
             left_out: left_out.0,
             functions: numbered.columns,
             strings: strings.into_list(),
@@ -172,12 +184,41 @@ impl<'a> Line<'a> {
         track.map_or(0, |(id, _)| id)
     }
 
-    /// The place of the exception in the table that a snapshot was taken at.
-    fn find_trap(&self, snapshot: &Snapshot) -> Option<usize> {
-        let hart = |trap: &TrapSpan| self.tracks.get(trap.track.index()).map(|t| t.track.hart);
-        self.traps.iter().position(|trap| {
-            let is_exception = matches!(trap.cause, Cause::Exception(_));
-            is_exception && trap.begin.insn == snapshot.insn && hart(trap) == Some(snapshot.hart)
+    fn hart_of(&self, trap: &TrapSpan) -> Option<HartId> {
+        let track = self.tracks.get(trap.track.index());
+        track.map(|found| found.track.hart)
+    }
+
+    /// The places in the table of the exceptions that snapshots were taken at, in the order
+    /// of the table. Several may be at one position and address.
+    fn find_traps<'s>(&self, snapshots: &'s [Snapshot]) -> Vec<(usize, &'s Snapshot)> {
+        let mut found: BTreeMap<usize, &Snapshot> = BTreeMap::new();
+        for snapshot in snapshots {
+            let Some(Last::Trap(taken)) = snapshot.last else {
+                continue;
+            };
+            let is_it = |trap: &TrapSpan| {
+                let same = (trap.begin.insn, trap.cause) == (snapshot.insn, taken.cause);
+                let at = taken.epc.is_none() || trap.epc == taken.epc;
+                same && at && self.hart_of(trap) == Some(snapshot.hart)
+            };
+            let at = match snapshot.is_last {
+                true => self.traps.iter().rposition(is_it),
+                false => self.traps.iter().position(is_it),
+            };
+            if let Some(at) = at {
+                found.entry(at).or_insert(snapshot);
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// The place in the table of the exception in whose handler a hart ended.
+    fn trap_of(&self, end: &Snapshot) -> Option<usize> {
+        let (cause, epc) = ending::open_exception(end)?;
+        self.traps.iter().rposition(|trap| {
+            let same = (trap.cause, trap.epc, trap.end) == (cause, epc, None);
+            same && self.hart_of(trap) == Some(end.hart)
         })
     }
 }
@@ -224,21 +265,6 @@ fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// What is known of the end of a hart's trace.
-fn how_it_ended(end: &Snapshot) -> String {
-    let Some(passed) = end.runs.last() else {
-        return "nothing was executed".to_owned();
-    };
-    if let Some(last) = end.last.and_then(after) {
-        return format!("after the last instruction: {last}");
-    }
-    let run = &passed.run;
-    match run.next == run.start && run.insns <= 2 {
-        true => "the trace ends in a loop that does nothing".to_owned(),
-        false => "the trace ends here".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use crate::columns::{self, Axis, Durations, Gaps, Interrupts, Slices, Traps, Wor
 use crate::functions::Numbered;
 use crate::strings::Strings;
 use hartrace_analyze::{
-    CauseSpans, GapSpan, Measure, Position, Slice, SliceKind, Track, TrackSlices, TrapSpan,
-    cause_name,
+    CauseSpans, Functions, GapSpan, Measure, Position, Slice, SliceKind, Track, TrackSlices,
+    TrapSpan, cause_name,
 };
 use hartrace_flow::Cause;
 
@@ -189,7 +189,12 @@ fn push(
 }
 
 /// The columns of traps.
-pub(crate) fn traps(traps: &[TrapSpan], scale: &Scale, numbered: &Numbered) -> Traps {
+pub(crate) fn traps(
+    traps: &[TrapSpan],
+    tracks: &[TrackSlices],
+    scale: &Scale,
+    (functions, numbered): (&Functions, &Numbered),
+) -> Traps {
     let mut columns = Traps::default();
     let hex = |address: Option<u64>| address.map(|address| format!("{address:#x}"));
     for trap in traps {
@@ -199,11 +204,19 @@ pub(crate) fn traps(traps: &[TrapSpan], scale: &Scale, numbered: &Numbered) -> T
         columns
             .end
             .push(trap.end.map_or(-1, |end| scale.at(end) as i64));
+        let floor = tracks.get(trap.track.index()).map_or(0, |t| t.floor);
+        let depth = trap.depth.saturating_sub(floor).max(0);
+        // Before anything ran in a handler, there is no call that was interrupted.
+        let at_epc = trap.epc.and_then(|epc| functions.of(epc));
+        columns.away.push(trap.away.on(scale.measure));
+        columns.depth.push(depth as u32);
         columns.interrupt.push(u8::from(interrupt));
         columns.cause.push(cause);
         columns.epc.push(hex(trap.epc));
         columns.tval.push(hex(trap.tval));
-        columns.function.push(numbered.number(trap.interrupted));
+        columns
+            .function
+            .push(numbered.number(at_epc.or(trap.interrupted)));
         columns.handler.push(numbered.number(trap.handler));
     }
     columns
@@ -230,6 +243,7 @@ pub(crate) fn interrupts(causes: &[&CauseSpans], scale: &Scale) -> Vec<Interrupt
                 track: trap.track.0,
                 at: scale.at(trap.begin),
                 duration: trap.duration(scale.measure)?,
+                away: trap.away.on(scale.measure),
             })
         });
         Interrupts {

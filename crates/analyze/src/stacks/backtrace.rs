@@ -23,7 +23,8 @@ pub enum Outer {
 pub struct Backtrace(pub Vec<Outer>);
 
 impl Backtrace {
-    pub(super) fn of(hart: &Hart) -> Backtrace {
+    /// The innermost `limit` of them, and perhaps some more.
+    pub(super) fn of(hart: &Hart, limit: usize) -> Backtrace {
         let called = |arrival: Option<Arrival>| match arrival {
             Some(Arrival::Call { site, .. }) => Some(Outer::Call(site)),
             _ => None,
@@ -33,7 +34,7 @@ impl Backtrace {
         let mut end = hart.thread.frames.len();
         for (n, segment) in hart.thread.segments.iter().enumerate().rev() {
             let frames = hart.thread.frames.get(segment.first..end);
-            let frames = frames.unwrap_or_default().iter().rev();
+            let frames = frames.unwrap_or_default().iter().rev().take(limit);
             all.extend(frames.filter(|f| f.site != 0).map(|f| Outer::Call(f.site)));
             end = segment.first;
             if let Some(trap) = segment.trap {
@@ -42,6 +43,9 @@ impl Backtrace {
             // A call that the trap interrupted before its first instruction.
             let below = n.checked_sub(1).and_then(|n| hart.thread.segments.get(n));
             all.extend(called(below.and_then(|segment| segment.pending)));
+            if all.len() >= limit {
+                break;
+            }
         }
         Backtrace(all)
     }

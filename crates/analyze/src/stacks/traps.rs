@@ -5,6 +5,7 @@ use super::sink::{How, Odd, StackSink};
 use super::thread::{Segment, Trapped};
 use super::tree::{Cost, NodeId, What};
 use super::{MAX_SEGMENTS, Stacks};
+use crate::functions::Functions;
 use hartrace_flow::{Exit, HartId, Ownership, Run, Trap};
 
 impl<S: StackSink> Stacks<S> {
@@ -28,6 +29,28 @@ impl<S: StackSink> Stacks<S> {
             hart.epc = trap.epc;
             // The jump that the first trap interrupted is still open.
             hart.open = hart.thread.segments.last_mut().and_then(|s| s.open.take());
+        }
+    }
+
+    /// A trap is about to be taken before the instruction at an address. If a call, or a
+    /// jump to the start of another function, led there, that function has been entered,
+    /// though nothing of it was executed.
+    pub(crate) fn reach(&mut self, id: HartId, pc: u64, functions: &mut Functions) {
+        let Some(function) = functions.of(pc) else {
+            return;
+        };
+        let hart = self.harts.of(id);
+        let is_settled = hart.expected != UNSETTLED;
+        let enters = match hart.arrival {
+            Arrival::Call { .. } => !is_settled,
+            Arrival::Jump => {
+                let is_other = is_settled && hart.expected != function.0;
+                is_other && functions.get(function).start == pc
+            }
+            _ => false,
+        };
+        if enters {
+            self.arrive(id, pc, function.0, functions);
         }
     }
 

@@ -163,6 +163,7 @@ impl Line {
             interrupted: stack.function(),
             handler: None,
             nesting: stack.traps.len() as u32,
+            depth: stack.depth(),
             away: Position::default(),
         });
         let slice = stack.push(SliceKind::Trap(trap.cause), flags, at);

@@ -197,6 +197,56 @@ fn calls_tail_calls_and_interrupts_nest() {
     assert_eq!((trap.nesting, trap.epc), (0, Some(c + 16)));
 }
 
+/// The first instruction of a function traps: the function has been called, though nothing
+/// of it was executed, and goes on when the trap returns.
+#[test]
+fn a_trap_at_the_first_instruction_of_a_call_interrupts_what_was_called() {
+    let (a, b) = (at('a'), at('b'));
+    let events = [
+        call(a, 'b'),
+        interrupt(b),
+        run(at('i'), Exit::TrapReturn, b),
+        ret(b, a + 16),
+        stop(a + 16),
+    ];
+    let seen = seen(&events);
+    assert_eq!(
+        text(&seen),
+        [
+            &format!("0 0 a 0-16 {}", Slice::END_NOT_SEEN),
+            "0 1 b 4-12",
+            "0 2 trap 4-8",
+            "0 3 i 4-8",
+        ]
+    );
+    let name = |id: Option<FunctionId>| functions().get(id.unwrap()).name.clone();
+    assert_eq!(name(seen.traps[0].interrupted), "b");
+    assert_eq!(seen.traps[0].depth, 2);
+}
+
+/// The same of a function in the place of another, after which nothing is known.
+#[test]
+fn a_trap_at_the_first_instruction_of_a_tail_call_interrupts_what_was_called() {
+    let (a, b, c) = (at('a'), at('b'), at('c'));
+    let events = [
+        call(a, 'b'),
+        run(b, Exit::DirectJump, c),
+        interrupt(c),
+        stop(at('i')),
+    ];
+    let lost = Slice::END_NOT_SEEN;
+    assert_eq!(
+        text(&seen(&events)),
+        [
+            format!("0 0 a 0-12 {lost}"),
+            "0 1 b 4-8".to_owned(),
+            format!("0 1 =c 8-12 {lost}"),
+            format!("0 2 trap 8-12 {lost}"),
+            format!("0 3 i 8-12 {lost}"),
+        ]
+    );
+}
+
 /// The trace starts inside two calls: their callers enclose what came before.
 #[test]
 fn callers_that_are_found_enclose_what_they_called() {
@@ -262,9 +312,10 @@ fn threads_have_tracks() {
     );
     let numbers: Vec<u32> = seen.tracks.iter().map(|track| track.number).collect();
     assert_eq!(numbers, [0, 1]);
-    // Other threads are not part of how long the interrupt took.
     let first = seen.traps.iter().find(|trap| trap.track == TrackId(0));
-    assert_eq!(first.unwrap().duration(Measure::Instructions), Some(4));
+    let first = first.unwrap();
+    assert_eq!(first.duration(Measure::Instructions), Some(4));
+    assert_eq!(first.away.insn, 8);
     // The second returned to a thread, though not to its own.
     let second = seen.traps.iter().find(|trap| trap.track == TrackId(1));
     let second = second.unwrap();
@@ -619,6 +670,7 @@ fn traps_are_counted_when_they_are_too_many() {
             interrupted: None,
             handler: None,
             nesting: (n % 3) as u32,
+            depth: 0,
             away: Position::default(),
         });
     }

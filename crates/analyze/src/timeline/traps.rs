@@ -86,7 +86,7 @@ impl CauseSpans {
     }
 
     /// How long they took, from the trap to the return from it, with the traps that
-    /// interrupted them and without other threads. Values over 1000 are exact to three digits.
+    /// interrupted them and with other threads that ran meanwhile. Values over 1000 are exact to three digits.
     #[must_use]
     pub fn duration(&self, axis: Measure) -> Spans {
         spans(self.all(axis))

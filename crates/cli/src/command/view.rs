@@ -2,7 +2,7 @@
 
 use crate::args::View;
 use crate::failure::Failure;
-use crate::reporting::FileFacts;
+use crate::reporting::{FileFacts, guess};
 use crate::source::{Opened, places};
 use crate::talk::{Talk, end_on_signal, interrupted};
 use crate::viewing::{Code, index, index_of_log};
@@ -30,6 +30,7 @@ pub(super) fn run(args: &View, talk: &Talk) -> Result<(), Failure> {
         bytes: source.size().unwrap_or(0),
         settings: source.settings(),
         counted: None,
+        warnings: guess(&source),
     };
     let code = Code {
         program: &program,

@@ -13,6 +13,7 @@ mod cases;
 mod causes;
 mod compare;
 mod config;
+mod crash;
 mod ctr;
 mod ctr_inputs;
 mod data;

@@ -496,6 +496,21 @@ fn pages_have_a_size() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// A page of which little is right says so.
+#[test]
+fn a_trace_of_another_program_has_warnings() {
+    let folder = Folder::new();
+    let file = recorded(&folder, &program("timer"), "ntrace", &[]);
+    let right = report(&[&file]);
+    assert_eq!(right["runs"][0]["warnings"], serde_json::json!([]));
+    fs::remove_file(format!("{file}.toml")).unwrap();
+    let wrong = report(&[&file, "-e", &program("recursion")]);
+    let warnings = wrong["runs"][0]["warnings"].to_string();
+    for part in ["HT0401", "% of the trace was decoded", "HT0110"] {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+}
+
 #[test]
 fn what_is_no_trace_is_refused() {
     let folder = Folder::new();

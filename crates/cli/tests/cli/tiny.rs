@@ -35,6 +35,49 @@ pub(crate) fn elf(words: &[u32]) -> Vec<u8> {
     elf_at(BASE, &code(words))
 }
 
+/// The same with functions: the name of each, and its first instruction.
+pub(crate) fn elf_with(words: &[u32], functions: &[(&str, usize)]) -> Vec<u8> {
+    let mut bytes = elf(words);
+    let (mut names, mut symbols) = (vec![0], vec![0; 24]);
+    let ends = functions.iter().skip(1).map(|(_, first)| *first);
+    for ((name, first), end) in functions.iter().zip(ends.chain([words.len()])) {
+        symbols.extend((names.len() as u32).to_le_bytes());
+        // A global function in the first section.
+        symbols.extend([0x12, 0, 1, 0]);
+        symbols.extend((BASE + 4 * *first as u64).to_le_bytes());
+        symbols.extend((4 * (end - first) as u64).to_le_bytes());
+        names.extend(name.bytes().chain([0]));
+    }
+    let text = (120u64, 4 * words.len() as u64);
+    let table = (bytes.len() as u64, symbols.len() as u64);
+    let strings = (table.0 + table.1, names.len() as u64);
+    bytes.extend(symbols);
+    bytes.extend(names);
+    let headers = bytes.len() as u64;
+    // Type, flags, address, place and size, link, info, size of an entry.
+    let sections = [
+        (0u32, 0u64, 0, (0, 0), 0u32, 0u32, 0u64),
+        (1, 6, BASE, text, 0, 0, 0),
+        (2, 0, 0, table, 3, 1, 24),
+        (3, 0, 0, strings, 0, 0, 0),
+    ];
+    for (kind, flags, address, (at, size), link, info, entry) in sections {
+        bytes.extend([0; 4]);
+        bytes.extend(kind.to_le_bytes());
+        for word in [flags, address, at, size] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(link.to_le_bytes());
+        bytes.extend(info.to_le_bytes());
+        bytes.extend(1u64.to_le_bytes());
+        bytes.extend(entry.to_le_bytes());
+    }
+    bytes[40..48].copy_from_slice(&headers.to_le_bytes());
+    // Four sections, and where their names are.
+    bytes[60..64].copy_from_slice(&[4, 0, 3, 0]);
+    bytes
+}
+
 pub(crate) fn code(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -6,6 +6,7 @@
 import { Axis, roundStep } from "../src/data/axis.js";
 import { layoutFlame, totalsOf } from "../src/data/flame.js";
 import { hitsIn, matcher } from "../src/data/search.js";
+import { Run } from "../src/data/run.js";
 import { SliceIndex } from "../src/data/slices.js";
 import { link, parseRoute } from "../src/route.js";
 import { shortened } from "../src/stage/paint.js";
@@ -143,6 +144,32 @@ function slices() {
     [3, -1, -1],
   );
   same("longest", index.longest(0, 100, 3), [0, 1, 4]);
+  // main [0,9) ends with a trap and two more in its handler, none of which has a length.
+  const traps = new SliceIndex({
+    begin: [0, 9, 9, 9],
+    end: [9, 9, 9, 9],
+    depth: [0, 1, 2, 2],
+    function: [0, -1, -1, -1],
+    kind: [0, 2, 2, 2],
+  });
+  same("twins", [traps.twins(1), traps.twins(3)], [[1], [2, 3]]);
+  same("find one of twins", [0, 1].map((turn) => traps.find({ ...traps.key(2), turn })), [2, 3]);
+  same("callers of a trap without length", [traps.ancestors(1), traps.ancestors(3)], [[0], [1, 0]]);
+  let drawn = 0;
+  traps.draw(2, 0, 9, 0.01, () => (drawn += 1));
+  same("a trap without length at the end is drawn", drawn > 0, true);
+  const run = new Run(
+    {
+      axis: { unit: "instructions", from: 0, until: 9 },
+      functions: { name: [] },
+      tracks: [],
+      traps: { track: [0, 0, 0], at: [9, 9, 9], depth: [1, 2, 2], end: [-1, -1, -1], interrupt: [0, 0, 1] },
+    },
+    0,
+  );
+  same("slices of traps", [0, 1, 2].map((trap) => run.sliceOfTrap(traps, trap)), [1, 2, 3]);
+  same("traps of slices", [1, 2, 3].map((slice) => run.trapOfSlice(0, traps, slice)), [0, 1, 2]);
+  same("one of twins is an interrupt", [2, 3].map((slice) => run.isInterrupt(0, traps, slice)), [false, true]);
   same("empty", [new SliceIndex(null).depths, new SliceIndex(null).longest(0, 1, 5)], [0, []]);
 }
 

@@ -16,18 +16,20 @@ use hartrace_flow::{Cause, Checkpoint, Context, HartId};
 use std::collections::{BTreeMap, HashMap};
 
 /// The first bytes of an index.
-const MAGIC: &[u8] = b"hartrace index 1\n";
+const MAGIC: &[u8] = b"hartrace index 2\n";
+
+/// What the first bytes of every version have in common.
+const COMMON: &[u8] = b"hartrace index ";
 
 impl Index {
     /// Whether bytes are an index of any version, perhaps damaged, or nothing at all:
     /// what an index may replace.
     #[must_use]
     pub fn is_kept_in(bytes: &[u8]) -> bool {
-        let common = MAGIC.strip_suffix(b"1\n").unwrap_or(MAGIC);
         // Before the first bytes is their length.
         let begin = bytes.get(1..).unwrap_or_default();
-        let length = begin.len().min(common.len());
-        begin.get(..length) == common.get(..length)
+        let length = begin.len().min(COMMON.len());
+        begin.get(..length) == COMMON.get(..length)
     }
 
     /// The index of what `key` says.

@@ -153,6 +153,8 @@ impl Live<'_> {
             insn: taken.insn,
             runs: taken.runs,
             last: None,
+            outer: Vec::new(),
+            is_last: false,
         })
     }
 }

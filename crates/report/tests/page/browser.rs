@@ -482,9 +482,55 @@ fn endings_show_the_instruction_before_the_crash() {
     tab.visit("#endings/0");
     let last = tab.text("document.querySelector('tr.last').textContent");
     assert!(
-        last.contains("0x8000052c") && last.contains("trap: load access fault"),
+        last.contains("0x8000052c") && last.contains("did not retire: load access fault"),
         "{last}"
     );
+    let callers = tab.text("document.querySelector('.callers').textContent");
+    assert!(
+        callers.contains("0x8000020c") && callers.contains("illegal instruction in "),
+        "{callers}"
+    );
+    tab.finish();
+}
+
+/// A page of a trace that was hardly decoded, and one whose program crashed.
+#[test]
+fn the_overview_warns_and_says_that_it_crashed() {
+    let Some(mut browser) = browser() else { return };
+    let mut document = plain();
+    let run = &mut document["runs"][0];
+    run["warnings"] = json!(["8 % of the trace was decoded."]);
+    let how = "inside the handler of an exception at 0x80000520 in poke, that did not return";
+    run["endings"][0]["how"] = json!(how);
+    run["endings"][0]["trap"] = json!(0);
+    let mut tab = open(&mut browser, "warnings", &document);
+    tab.visit("#overview/0");
+    let warning = tab.text("document.querySelector('.warning').textContent");
+    assert!(warning.contains("8 % of the trace"), "{warning}");
+    let ending = tab.text("document.querySelector('.ending').textContent");
+    assert!(ending.contains(how), "{ending}");
+    let trap = tab.text("document.querySelector('.ending a').getAttribute('href')");
+    assert!(trap.contains("trap=0"), "{trap}");
+    tab.visit(&trap);
+    tab.wait("document.querySelector('.details .pairs') !== null");
+    tab.finish();
+}
+
+/// What the note of an instruction says does not make it an exception.
+#[test]
+fn a_function_called_trap_is_no_exception() {
+    let Some(mut browser) = browser() else { return };
+    let mut document = plain();
+    document["runs"][0]["endings"][0]["rows"]["kind"][0] = json!(0);
+    document["runs"][0]["endings"][0]["rows"]["note"][0] = json!("to walk_trap_table");
+    let mut tab = open(&mut browser, "notes", &document);
+    tab.visit("#endings/0");
+    tab.wait("document.body.textContent.includes('walk_trap_table')");
+    let signs =
+        "[...document.querySelectorAll('td .exception-sign')].map((one) => one.textContent).join()";
+    let signs = tab.text(signs);
+    assert!(!signs.contains("walk_trap_table"), "{signs}");
+    assert!(signs.contains("did not retire"), "{signs}");
     tab.finish();
 }
 

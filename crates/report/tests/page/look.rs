@@ -143,7 +143,7 @@ fn paper_has_overview_functions_interrupts_and_endings() {
         "scale_row",
         "machine timer interrupt",
         "How it ended",
-        "trap: load access fault",
+        "did not retire: load access fault",
     ] {
         assert!(text.contains(part), "{part} is not printed: {text}");
     }

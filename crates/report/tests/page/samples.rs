@@ -275,7 +275,7 @@ pub(crate) fn run(name: &str, tracks: usize, slices: usize, seed: u64) -> Value 
         "sources": [source(&own)],
         "endings": (0..tracks).map(|track| json!({ "track": track, "how": "the trace ends after a load access fault in the handler itself",
             "rows": last_rows(until, 12, true) })).collect::<Vec<_>>(),
-        "before_traps": traps.iter().position(|trap| !trap.3).map(|trap| json!({ "trap": trap, "rows": last_rows(traps[trap].1, 8, true) })).into_iter().collect::<Vec<_>>(),
+        "before_traps": traps.iter().position(|trap| !trap.3).map(|trap| json!({ "trap": trap, "again": false, "rows": last_rows(traps[trap].1, 8, true), "callers": callers() })).into_iter().collect::<Vec<_>>(),
         "statistics": { "messages": [["IndirectBranchHist", 4000, 60_000], ["ResourceFull", 300, 2400], ["ProgTraceSync", 90, 1800]],
             "bandwidth": { "unit": "bytes per 10 µs", "x": (0..120).map(|x| x * until / 120).collect::<Vec<_>>(),
                 "bytes": (0..120).map(|x| 300 + (x * 37) % 211 + if x == 60 { 600 } else { 0 }).collect::<Vec<u64>>() },
@@ -356,13 +356,22 @@ fn source(own: &[u64]) -> Value {
     json!({ "file": FILE, "lines": lines, "count": count, "first": 1 })
 }
 
+fn callers() -> Value {
+    json!({ "address": [address(2, 3), address(0, 1)], "function": [2, 0], "file": [FILE, FILE], "line": [24, 4], "trap": ["", "illegal instruction"] })
+}
+
 fn last_rows(until: u64, count: usize, fault: bool) -> Value {
     let rows = 0..count;
     json!({ "at": rows.clone().map(|row| until - (count - row) as u64).collect::<Vec<_>>(),
         "address": rows.clone().map(|row| address(5, row)).collect::<Vec<_>>(),
         "text": rows.clone().map(|row| if row + 1 == count { "lw      a0, 0(a5)".to_owned() } else { format!("addi    a5, a5, {row}") }).collect::<Vec<_>>(),
         "function": vec![5; count], "file": vec![FILE; count], "line": rows.clone().map(|row| 53 + row / 3).collect::<Vec<_>>(),
-        "note": rows.map(|row| if row + 1 == count && fault { "trap: load access fault" } else { "" }).collect::<Vec<_>>() })
+        "note": rows.map(|row| match row + 1 == count {
+            true if fault => "did not retire: load access fault",
+            true => "to walk_trap_table",
+            false => "",
+        }).collect::<Vec<_>>(),
+        "kind": (1..=count).map(|row| if row == count && fault { 2 } else { 0 }).collect::<Vec<_>>() })
 }
 
 /// The merged tree of all calls, from the slices.

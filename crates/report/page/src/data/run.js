@@ -71,8 +71,9 @@ export class Run {
     return this.functionsByName.get(name) ?? -1;
   }
 
-  /** The function that contains an address, -1: none. @param {string} address hexadecimal */
+  /** The function that contains an address, -1: none. @param {string|null} address hexadecimal */
   functionAt(address) {
+    if (!address) return -1;
     this.functionsByAddress ??= Array.from(this.functions.address, (first, number) => ({
       number,
       first: BigInt(first),
@@ -141,7 +142,7 @@ export class Run {
   /** How long a trap took, null: it never returned. @param {number} trap */
   trapLength(trap) {
     const { traps } = this.data;
-    return traps.end[trap] < 0 ? null : traps.end[trap] - traps.at[trap];
+    return traps.end[trap] < 0 ? null : traps.end[trap] - traps.at[trap] - (traps.away?.[trap] ?? 0);
   }
 
   /** The trap that begins at a position, or the last before it; -1: none. @param {number} track @param {number} begin */
@@ -152,14 +153,55 @@ export class Run {
     return after > 0 ? list[after - 1] : -1;
   }
 
+  /**
+   * The trap that a slice shows: of those at its begin and depth the one that is in the
+   * same place among them as the slice; -1: none.
+   * @param {number} track @param {import("./slices.js").SliceIndex} index @param {number} slice
+   */
+  trapOfSlice(track, index, slice) {
+    const { traps } = this.data;
+    const begin = index.begin[slice];
+    const same = this.trapsFrom(track, begin).filter((trap) => traps.depth?.[trap] === index.depth[slice]);
+    if (same.length === 0) return this.trapAt(track, begin);
+    return same[Math.min(index.twins(slice).indexOf(slice), same.length - 1)];
+  }
+
+  /**
+   * The slice that shows a trap, -1: none.
+   * @param {import("./slices.js").SliceIndex} index @param {number} trap
+   */
+  sliceOfTrap(index, trap) {
+    const { traps } = this.data;
+    const depth = traps.depth?.[trap];
+    const first = index.at(depth ?? -1, traps.at[trap]);
+    if (first < 0 || index.begin[first] !== traps.at[trap] || index.kind[first] !== KIND.trap) return -1;
+    const twins = index.twins(first);
+    const same = this.trapsFrom(traps.track[trap], traps.at[trap]).filter(
+      (other) => traps.depth[other] === depth,
+    );
+    return twins[Math.min(same.indexOf(trap), twins.length - 1)] ?? -1;
+  }
+
+  /** Numbers of the traps that begin at a position. @param {number} track @param {number} begin */
+  trapsFrom(track, begin) {
+    const list = this.trapsOf(track);
+    const { at } = this.data.traps;
+    const first = partition(0, list.length, (place) => at[list[place]] < begin);
+    const after = partition(first, list.length, (place) => at[list[place]] <= begin);
+    return list.slice(first, after);
+  }
+
   /** The gap that begins at a position, -1: none. @param {number} track @param {number} begin */
   gapAt(track, begin) {
     return this.gapsOf(track).find((gap) => this.data.gaps.at[gap] === begin) ?? -1;
   }
 
-  /** Does a slice of kind trap belong to an interrupt? @param {number} track @param {number} begin */
-  isInterrupt(track, begin) {
-    const trap = this.trapAt(track, begin);
+  /**
+   * Does a slice of kind trap belong to an interrupt?
+   * @param {number} track @param {import("./slices.js").SliceIndex} index @param {number} slice
+   */
+  isInterrupt(track, index, slice) {
+    const trap = this.trapOfSlice(track, index, slice);
     return trap >= 0 && Boolean(this.data.traps.interrupt[trap]);
   }
 

@@ -14,8 +14,8 @@ export const FLAG = Object.freeze({ startNotSeen: 1, endNotSeen: 2, doubtful: 4,
  * @typedef {{begin: ArrayLike<number>, end: ArrayLike<number>, depth: ArrayLike<number>,
  *   function: ArrayLike<number>, kind?: ArrayLike<number>, flags?: ArrayLike<number>,
  *   merged?: ArrayLike<number>}} SliceColumns
- * @typedef {{begin: number, depth: number, function?: number}} SliceKey names a slice across
- *   several answers of a server
+ * @typedef {{begin: number, depth: number, function?: number, turn?: number}} SliceKey names a slice
+ *   across several answers of a server; `turn`: its place among those that begin there
  */
 
 /** @type {SliceColumns} */
@@ -78,6 +78,15 @@ export class SliceIndex {
     return this.end[slice] > x || this.begin[slice] === x ? slice : -1;
   }
 
+  /** Slices of the same depth and kind that begin where a slice does, in order. @param {number} slice */
+  twins(slice) {
+    const depth = this.depth[slice];
+    const from = this.firstBeginningFrom(depth, this.begin[slice]);
+    const until = this.firstBeginningAfter(depth, this.begin[slice]);
+    const here = Array.from(this.rows[depth].slices.slice(from, until));
+    return here.filter((one) => this.kind[one] === this.kind[slice]);
+  }
+
   /**
    * The slice nearest to `x` in a depth, not further away than `tolerance`.
    * @param {number} depth @param {number} x @param {number} tolerance
@@ -100,10 +109,20 @@ export class SliceIndex {
   /** The caller of a slice, -1: none. @param {number} slice */
   parent(slice) {
     for (let depth = this.depth[slice] - 1; depth >= 0; depth--) {
-      const found = this.at(depth, this.begin[slice]);
+      const found = this.around(depth, slice);
       if (found >= 0) return found;
     }
     return -1;
+  }
+
+  /** The slice of a lower depth that a slice is in, -1: none. @param {number} depth @param {number} slice */
+  around(depth, slice) {
+    const x = this.begin[slice];
+    const place = this.firstBeginningAfter(depth, x) - 1;
+    const outer = place >= 0 ? this.rows[depth].slices[place] : -1;
+    // What has no length may be at the end of what it is in.
+    const isInside = outer >= 0 && (this.end[outer] > x || (this.end[outer] === x && this.end[slice] === x));
+    return isInside ? outer : -1;
   }
 
   /** Callers from the innermost to the outermost. @param {number} slice */
@@ -159,7 +178,8 @@ export class SliceIndex {
     for (let place = this.firstBeginningAfter(key.depth, key.begin) - 1; place >= 0; place--) {
       const slice = slices[place];
       if (this.begin[slice] !== key.begin) return -1;
-      if (key.function === undefined || this.function[slice] === key.function) return slice;
+      if (key.function === undefined || this.function[slice] === key.function)
+        return key.turn === undefined ? slice : (this.twins(slice)[key.turn] ?? slice);
     }
     return -1;
   }
@@ -183,7 +203,8 @@ export class SliceIndex {
     while (place < slices.length) {
       const slice = slices[place];
       const begin = this.begin[slice];
-      if (begin >= until) return;
+      // One without length may be at the very end.
+      if (begin > until || (begin === until && this.end[slice] > begin)) return;
       if (this.length(slice) >= pixel) {
         visit(slice, begin, this.end[slice], 1);
         place += 1;

@@ -11,6 +11,8 @@ const TITLE_FONT = "600 11.5px system-ui, sans-serif";
 const RULER_FONT = "10.5px system-ui, sans-serif";
 /** Narrower slices have no label. */
 const LABEL_WIDTH = 26;
+/** The least width of the slice of a trap. */
+const TRAP_WIDTH = 5;
 /** Width of a mark of a trap. */
 const MARK = 8;
 
@@ -110,8 +112,10 @@ function paintRow(frame, lane, index, depth, y, wanted) {
   };
   index.draw(depth, view.from, view.until, view.width / width, (slice, begin, end) => {
     const style = styles.of(lane, index, slice);
-    const x = Math.max(-1, (begin - view.from) * scale);
-    const until = Math.min(width + 1, (end - view.from) * scale);
+    // A trap can be seen and clicked however short it is.
+    const least = index.kind[slice] === KIND.trap ? TRAP_WIDTH : 0;
+    const x = Math.max(-1, Math.min((begin - view.from) * scale, width - least));
+    const until = Math.min(width + 1, Math.max((end - view.from) * scale, x + least));
     if (until - x < 4 && !wanted) {
       if (style.narrow !== fill || x - right > 0.6) {
         flush();

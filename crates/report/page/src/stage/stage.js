@@ -25,7 +25,7 @@ const TICK_SPACE = 110;
 const TOLERANCE = 4;
 
 /**
- * @typedef {{lane: number, begin: number, end: number, depth: number, function: number, kind: number,
+ * @typedef {{lane: number, begin: number, end: number, depth: number, function: number, turn: number, kind: number,
  *   flags: number, merged: number}} Selection a copy: the index it comes from may be replaced
  * @typedef {{lanes: import("./lane.js").Lane[], axis: import("../data/axis.js").Axis,
  *   theme: import("../ui/theme.js").Theme, label: string, minimum?: number, minimap?: boolean, clickZooms?: boolean,
@@ -237,6 +237,7 @@ export class Stage {
       end: index.end[slice],
       depth: index.depth[slice],
       function: index.function[slice],
+      turn: index.twins(slice).indexOf(slice),
       kind: index.kind[slice],
       flags: index.flags[slice],
       merged: index.merged[slice],

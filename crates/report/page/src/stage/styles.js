@@ -70,7 +70,7 @@ export class Styles {
   of(lane, index, slice) {
     switch (index.kind[slice]) {
       case KIND.trap:
-        return lane.track !== null && lane.run.isInterrupt(lane.track, index.begin[slice])
+        return lane.track !== null && lane.run.isInterrupt(lane.track, index, slice)
           ? this.kind("interrupt", "vertical", "\u25bc ")
           : this.kind("exception", "diagonal", "\u25c6 ");
       case KIND.gap:

@@ -68,7 +68,7 @@ export class Details {
       h("h2", null, swatch(name), name),
       h("p", { class: "soft" }, kindName(selection.kind) + (lane.title ? ", " + lane.title : "")),
       facts(stage, selection),
-      event(lane, selection),
+      event(lane, selection, stage.index(selection.lane)),
       flags(selection.flags),
       links(run, selection),
       callers(stage, selection),
@@ -134,10 +134,12 @@ function facts(stage, selection) {
 /**
  * What caused a trap or a gap.
  * @param {import("../stage/lane.js").Lane} lane @param {import("../stage/stage.js").Selection} selection
+ * @param {import("../data/slices.js").SliceIndex} index
  */
-function event({ run, track }, selection) {
+function event({ run, track }, selection, index) {
   if (track === null) return null;
-  if (selection.kind === KIND.trap) return trapFacts(run, run.trapAt(track, selection.begin));
+  const slice = index.find(selection);
+  if (selection.kind === KIND.trap && slice >= 0) return trapFacts(run, run.trapOfSlice(track, index, slice));
   return selection.kind === KIND.gap ? gapFacts(run, run.gapAt(track, selection.begin)) : null;
 }
 
@@ -147,7 +149,7 @@ function trapFacts(run, trap) {
   const { traps } = run.data;
   return pairs([
     ["Cause", run.trapName(trap)],
-    traps.epc[trap] && ["Interrupted at", addressLink(run, traps.function[trap], traps.epc[trap])],
+    traps.epc[trap] && ["Interrupted at", addressLink(run, run.functionAt(traps.epc[trap]), traps.epc[trap])],
     ["Interrupted", functionLink(run, traps.function[trap])],
     traps.tval?.[trap] && ["Trap value", h("span", { class: "mono" }, traps.tval[trap])],
   ]);

@@ -4,7 +4,7 @@
 
 import { h } from "../ui/dom.js";
 import { Table } from "../ui/table.js";
-import { addressLink, functionLink, heading, sourceLink, timelineLink } from "./links.js";
+import { addressLink, functionLink, heading, sourceLink, timelineLink, trapLink } from "./links.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
 
@@ -29,14 +29,14 @@ export function endingsView(context, run) {
 
 /** What is also printed. @param {Run} run @param {number} [limit] of instructions */
 export function endingsParts(run, limit = Infinity) {
-  const { endings, before_traps, traps } = run.data;
+  const { endings, before_traps } = run.data;
   return [
     endings.map((/** @type {any} */ ending) =>
       h(
         "section",
         null,
         h("h2", null, run.trackName(ending.track)),
-        h("p", null, ending.how),
+        h("p", null, endingText(run, ending)),
         instructionsTable(
           run,
           ending.track,
@@ -47,24 +47,66 @@ export function endingsParts(run, limit = Infinity) {
       ),
     ),
     before_traps.length > 0 && h("h2", null, "Before exceptions"),
-    before_traps.map((/** @type {any} */ before) => {
-      const track = traps.track[before.trap];
-      const at = traps.at[before.trap];
-      const title = run.trapName(before.trap) + " at " + run.axis.position(at);
-      return h(
-        "section",
-        null,
-        h(
-          "h3",
-          null,
-          timelineLink(run, track, at, run.trapLength(before.trap) ?? 0, title),
-          " in " + run.functionName(traps.function[before.trap]) + ", " + run.trackName(track),
-        ),
-        instructionsTable(run, track, before.rows, "Instructions before the " + title, limit).element,
-      );
-    }),
+    before_traps.map((/** @type {any} */ before) => beforeTrap(run, before, limit)),
     endings.length === 0 && h("p", null, "No instruction was decoded."),
   ];
+}
+
+/** How a track ended, linked to the exception that it did not return from. @param {Run} run @param {any} ending */
+export function endingText(run, ending) {
+  if (typeof ending.trap !== "number") return ending.how;
+  return [h("span", { class: "exception-sign" }, "\u25c6 "), trapLink(run, ending.trap, ending.how)];
+}
+
+/** What ran before an exception. @param {Run} run @param {any} before @param {number} limit */
+function beforeTrap(run, before, limit) {
+  const { traps } = run.data;
+  const track = traps.track[before.trap];
+  const title = run.trapName(before.trap) + " at " + run.axis.position(traps.at[before.trap]);
+  return h(
+    "section",
+    null,
+    h(
+      "h3",
+      null,
+      trapLink(run, before.trap, title),
+      " in " + run.functionName(traps.function[before.trap]) + ", " + run.trackName(track),
+    ),
+    before.again && h("p", { class: "soft" }, "At the same position as the one before: nothing was executed in between."),
+    h(
+      "div",
+      { class: "with-callers" },
+      before.rows.address.length > 0 &&
+        instructionsTable(run, track, before.rows, "Instructions before the " + title, limit).element,
+      before.callers && callersList(run, before.callers),
+    ),
+  );
+}
+
+/** The calls and traps that had not returned, the innermost first. @param {Run} run @param {any} callers */
+function callersList(run, callers) {
+  if (callers.address.length === 0) return null;
+  return h(
+    "div",
+    { class: "chain" },
+    h("h4", null, "Called by"),
+    h(
+      "ol",
+      { class: "callers" },
+      callers.function.map((/** @type {number} */ number, /** @type {number} */ place) =>
+        h(
+          "li",
+          null,
+          callers.trap[place] && h("span", { class: "exception-sign" }, callers.trap[place] + " in "),
+          functionLink(run, number),
+          " ",
+          addressLink(run, number, callers.address[place]),
+          " ",
+          sourceLink(run, callers.file[place], callers.line[place]),
+        ),
+      ),
+    ),
+  );
 }
 
 /**
@@ -99,7 +141,7 @@ function instructionsTable(run, track, rows, caption, limit) {
           rows.note[row]
             ? h(
                 "span",
-                { class: /trap|exception|fault/.test(rows.note[row]) ? "exception-sign" : "" },
+                { class: rows.kind?.[row] > 0 ? "exception-sign" : "" },
                 rows.note[row],
               )
             : null,

@@ -7,7 +7,7 @@ import { histogram } from "../ui/chart.js";
 import { h } from "../ui/dom.js";
 import { count, plural } from "../ui/format.js";
 import { Table } from "../ui/table.js";
-import { addressLink, functionLink, heading, timelineLink } from "./links.js";
+import { addressLink, functionLink, heading, timelineLink, trapLink } from "./links.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
 
@@ -20,7 +20,8 @@ export function interruptsView(context, run) {
       heading(
         "Interrupts and traps",
         "Durations count from the trap to the return from it" +
-          (run.axis.isTime ? "." : ", in instructions."),
+          (run.axis.isTime ? "" : ", in instructions") +
+          ", without what other threads ran meanwhile, which is given apart.",
       ),
       interruptsParts(run),
       h("section", null, h("h2", null, "All traps"), trapsTable(run).element),
@@ -140,11 +141,11 @@ function cause(run, row) {
               h(
                 "li",
                 null,
-                timelineLink(run, one.track, one.at, one.duration, axis.shortSpan(one.duration)),
+                timelineLink(run, one.track, one.at, one.duration + (one.away ?? 0), axis.shortSpan(one.duration)),
                 h(
                   "span",
                   { class: "soft" },
-                  " at " + axis.position(one.at) + ", " + run.trackName(one.track),
+                  inOthers(run, one.away) + " at " + axis.position(one.at) + ", " + run.trackName(one.track),
                 ),
               ),
             ),
@@ -152,6 +153,11 @@ function cause(run, row) {
         ]
       : null,
   );
+}
+
+/** How long other threads ran before the return. @param {Run} run @param {number|undefined} away */
+function inOthers(run, away) {
+  return away ? ", and " + run.axis.shortSpan(away) + " in other threads," : "";
 }
 
 /** @param {Run} run */
@@ -169,7 +175,7 @@ export function trapsTable(run) {
         header: true,
         numeric: true,
         value: (row) => traps.at[row],
-        cell: (row) => timelineLink(run, traps.track[row], traps.at[row], run.trapLength(row) ?? 0),
+        cell: (row) => trapLink(run, row),
       },
       {
         key: "track",
@@ -192,6 +198,18 @@ export function trapsTable(run) {
         cell: (row) =>
           run.trapLength(row) === null ? "never returned" : axis.shortSpan(run.trapLength(row) ?? 0),
       },
+      ...(traps.away?.some(Boolean)
+        ? [
+            {
+              key: "away",
+              label: "In other threads",
+              title: "How long the hart ran other threads before the return",
+              numeric: true,
+              value: (/** @type {number} */ row) => traps.away[row],
+              cell: (/** @type {number} */ row) => axis.shortSpan(traps.away[row]),
+            },
+          ]
+        : []),
       {
         key: "function",
         label: "Interrupted",
@@ -202,7 +220,7 @@ export function trapsTable(run) {
         key: "epc",
         label: "At address",
         value: (row) => Number(traps.epc[row] ?? -1),
-        cell: (row) => addressLink(run, traps.function[row], traps.epc[row]),
+        cell: (row) => addressLink(run, run.functionAt(traps.epc[row]), traps.epc[row]),
       },
       ...(traps.tval?.some(Boolean)
         ? [

@@ -56,20 +56,29 @@ export function addressLink(run, number, address) {
 /**
  * The address of a part of the timeline, with some room around it.
  * @param {Run} run @param {number} track @param {number} at @param {number} length
+ * @param {number|null} [trap] the number of the trap that is there
  */
-export function timelineHref(run, track, at, length) {
+export function timelineHref(run, track, at, length, trap = null) {
   const room = Math.max(length, run.axis.isTime ? 20 : 50);
   return link("timeline", run.number, [], {
     from: Math.floor(at - room),
     until: Math.ceil(at + length + room),
     track,
     at,
+    trap,
   });
 }
 
 /** @param {Run} run @param {number} track @param {number} at @param {number} length @param {any} [text] */
 export function timelineLink(run, track, at, length, text) {
   return h("a", { href: timelineHref(run, track, at, length) }, text ?? run.axis.position(at));
+}
+
+/** A link to a trap in the timeline. @param {Run} run @param {number} trap its number @param {any} [text] */
+export function trapLink(run, trap, text) {
+  const { traps } = run.data;
+  const href = timelineHref(run, traps.track[trap], traps.at[trap], run.trapLength(trap) ?? 0, trap);
+  return h("a", { href }, text ?? run.axis.position(traps.at[trap]));
 }
 
 /** A number with its share of a whole. @param {number} value @param {number} whole @param {string} [text] */

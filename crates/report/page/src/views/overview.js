@@ -6,6 +6,7 @@
 import { h } from "../ui/dom.js";
 import { bytes, count, percent, plural, seconds } from "../ui/format.js";
 import { link } from "../route.js";
+import { endingText } from "./endings.js";
 import { addressLink, amount, functionLink, heading, sourceLink, timelineLink } from "./links.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
@@ -25,11 +26,28 @@ export function overviewView(context, run) {
 /** What is also printed. @param {Run} run */
 export function overviewParts(run) {
   return [
+    warnings(run),
     facts(run),
     h("div", { class: "cards" }, hottest(run), worstInterrupts(run), endings(run), oneWay(run), gaps(run)),
     leftOut(run),
     settings(run),
   ];
+}
+
+/** Why the page may be wrong. @param {Run} run */
+function warnings(run) {
+  const list = run.data.warnings || [];
+  if (list.length === 0) return null;
+  return h(
+    "section",
+    { class: "note warning", role: "alert" },
+    h("h2", null, "\u26a0 Read this page with care"),
+    h(
+      "ul",
+      null,
+      list.map((/** @type {string} */ text) => h("li", null, text)),
+    ),
+  );
 }
 
 /** @param {Run} run */
@@ -164,7 +182,7 @@ function endings(run) {
     return h(
       "div",
       { class: "ending" },
-      h("p", null, h("strong", null, run.trackName(ending.track)), ": ", ending.how),
+      h("p", null, h("strong", null, run.trackName(ending.track)), ": ", endingText(run, ending)),
       last >= 0 &&
         h(
           "p",

@@ -130,7 +130,10 @@ function selectAt(stage, query) {
   const lane = stage.lanes.findIndex((one) => String(one.track) === query.track);
   const at = Number.parseFloat(query.at);
   if (lane < 0 || !Number.isFinite(at)) return true;
-  const slice = sliceAt(stage.index(lane), at, Number.parseInt(query.depth, 10));
+  const trap = Number.parseInt(query.trap, 10);
+  const { run } = stage.lanes[lane];
+  const known = trap >= 0 && trap < run.data.traps.at.length ? run.sliceOfTrap(stage.index(lane), trap) : -1;
+  const slice = known >= 0 ? known : sliceAt(stage.index(lane), at, Number.parseInt(query.depth, 10));
   if (slice >= 0) stage.select(stage.selectionOf(lane, slice), true);
   // A server may still send calls inside this one.
   return stage.lanes[lane].data.isSettled(stage.view.from, stage.view.until, stage.width);
