@@ -116,6 +116,20 @@ pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Why [`Input::chunks`] ended before the end.
+pub(crate) enum Halt {
+    /// Nobody wants more.
+    Ended,
+    /// A failing read.
+    Failed(InputError),
+}
+
+impl From<InputError> for Halt {
+    fn from(error: InputError) -> Halt {
+        Halt::Failed(error)
+    }
+}
+
 impl Input {
     /// Bytes that are already there, made of what `path` holds.
     #[must_use]

@@ -14,9 +14,7 @@ use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
-use hartrace_flow::{
-    Consumer, DataAccess, Event, Gather, HartId, Image, Interpolate, Kept, Run, StepEvents,
-};
+use hartrace_flow::{Consumer, Event, Gather, HartId, Image, Interpolate, Run, StepEvents};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::file::{is_json_log, unknown_format};
 use hartrace_print::diagnostic::trace::{no_data_trace, no_program};
@@ -430,7 +428,7 @@ impl Verdict<'_> {
     }
 }
 
-/// Notes that a consumer breaks: it wants no more.
+/// Notes that a consumer of the events of a log breaks: it wants no more.
 struct UntilBreak<'o> {
     out: &'o mut dyn Consumer,
     ended: &'o Cell<bool>,
@@ -455,20 +453,6 @@ impl Consumer for UntilBreak<'_> {
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
         let flow = self.out.runs(hart, runs);
         self.note(flow)
-    }
-
-    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
-        let flow = self.out.accesses(hart, accesses);
-        self.note(flow)
-    }
-
-    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        let flow = self.out.kept_runs(hart, kept, runs);
-        self.note(flow)
-    }
-
-    fn keeps(&self) -> bool {
-        self.out.keeps()
     }
 }
 

@@ -98,6 +98,22 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// All of them, each at the place of its number.
+    pub const ALL: [Exit; 12] = [
+        Exit::Stop,
+        Exit::NotTaken,
+        Exit::Taken,
+        Exit::DirectJump,
+        Exit::DirectCall,
+        Exit::OtherDirect,
+        Exit::IndirectJump,
+        Exit::IndirectCall,
+        Exit::OtherIndirect,
+        Exit::Return,
+        Exit::Swap,
+        Exit::TrapReturn,
+    ];
+
     /// Of a jump whose target the code determines.
     #[must_use]
     pub const fn direct(link: Link) -> Exit {
@@ -367,46 +383,31 @@ impl<G: Gather + ?Sized> Gather for Box<G> {
     }
 }
 
-impl<C: Consumer + ?Sized> Consumer for Box<C> {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        (**self).event(hart, event)
-    }
+/// What points to a consumer is one.
+macro_rules! passed_on {
+    ($($pointer:ty),+) => {$(
+        impl<C: Consumer + ?Sized> Consumer for $pointer {
+            fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+                (**self).event(hart, event)
+            }
 
-    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        (**self).runs(hart, runs)
-    }
+            fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+                (**self).runs(hart, runs)
+            }
 
-    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
-        (**self).accesses(hart, accesses)
-    }
+            fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+                (**self).accesses(hart, accesses)
+            }
 
-    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        (**self).kept_runs(hart, kept, runs)
-    }
+            fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+                (**self).kept_runs(hart, kept, runs)
+            }
 
-    fn keeps(&self) -> bool {
-        (**self).keeps()
-    }
+            fn keeps(&self) -> bool {
+                (**self).keeps()
+            }
+        }
+    )+};
 }
 
-impl<C: Consumer + ?Sized> Consumer for &mut C {
-    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        (**self).event(hart, event)
-    }
-
-    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        (**self).runs(hart, runs)
-    }
-
-    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
-        (**self).accesses(hart, accesses)
-    }
-
-    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        (**self).kept_runs(hart, kept, runs)
-    }
-
-    fn keeps(&self) -> bool {
-        (**self).keeps()
-    }
-}
+passed_on!(&mut C, Box<C>);

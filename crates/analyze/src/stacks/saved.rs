@@ -70,7 +70,7 @@ impl<S: StackSink> Stacks<S> {
         hart.started = u32::try_from(saved.number()?).ok()?;
         hart.context = saved.option()?.map(Context);
         hart.site = saved.number()?;
-        hart.last = exit(saved.number()?)?;
+        hart.last = *Exit::ALL.get(usize::try_from(saved.number()?).ok()?)?;
         let arrival = match saved.number()? {
             0 => None,
             code => Some(arrival(code, saved)?),
@@ -147,29 +147,6 @@ fn arrival(code: u64, saved: &mut Unpacker<'_>) -> Option<Arrival> {
         7 => Arrival::Gap,
         _ => return None,
     })
-}
-
-/// An exit by its number.
-fn exit(code: u64) -> Option<Exit> {
-    use Exit::{
-        DirectCall, DirectJump, IndirectCall, IndirectJump, NotTaken, OtherDirect, OtherIndirect,
-        Return, Stop, Swap, Taken, TrapReturn,
-    };
-    let all = [
-        Stop,
-        NotTaken,
-        Taken,
-        DirectJump,
-        DirectCall,
-        OtherDirect,
-        IndirectJump,
-        IndirectCall,
-        OtherIndirect,
-        Return,
-        Swap,
-        TrapReturn,
-    ];
-    all.into_iter().find(|exit| *exit as u64 == code)
 }
 
 fn save_thread(thread: &Thread, functions: &Functions, out: &mut Packer) {

@@ -1,7 +1,7 @@
 //! Reads a whole log into an observer.
 
 use super::{Chosen, Damage, LineCount, LogReader};
-use crate::input::{Input, InputError};
+use crate::input::{Halt, Input, InputError};
 use hartrace_flow::HartId;
 use hartrace_flow::erase::{Dyn, Erased, Events, Everything, Kind, Source, Steps};
 use std::ops::ControlFlow;
@@ -67,19 +67,19 @@ impl<'a, 'l> LogSource<'a, 'l> {
         let (mut damage, mut lines) = (Damage::default(), LineCount::default());
         let mut steps = Chosen::new(Erased::<K>::new(out), self.only, self.single);
         let mut done = 0;
-        let read: Result<(), Stop> = self.input.chunks(|chunk| {
+        let read: Result<(), Halt> = self.input.chunks(|chunk| {
             reader.feed(chunk, &mut steps, &mut |error| damage.add(error));
             lines.feed(chunk);
             done += chunk.len() as u64;
             match after(steps.harts(), steps.clash(), done) {
                 ControlFlow::Continue(()) => Ok(()),
-                ControlFlow::Break(()) => Err(Stop::Ended),
+                ControlFlow::Break(()) => Err(Halt::Ended),
             }
         });
         match read {
             Ok(()) => reader.finish(&mut steps, &mut |error| damage.add(error)),
-            Err(Stop::Ended) => {}
-            Err(Stop::Failed(error)) => return Err(error),
+            Err(Halt::Ended) => {}
+            Err(Halt::Failed(error)) => return Err(error),
         }
         Ok(Copied {
             chosen: steps.seen_by(()),
@@ -87,18 +87,6 @@ impl<'a, 'l> LogSource<'a, 'l> {
             lines: lines.count(),
             traps: reader.has_traps(),
         })
-    }
-}
-
-/// Why reading ends.
-enum Stop {
-    Ended,
-    Failed(InputError),
-}
-
-impl From<InputError> for Stop {
-    fn from(error: InputError) -> Stop {
-        Stop::Failed(error)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace, TraceError};
 use crate::detect::{HEAD, detect};
-use crate::input::{Input, InputError, is_stdin};
+use crate::input::{Halt, Input, InputError, is_stdin};
 use crate::shard::Sharding;
 use hartrace_flow::{
     Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Reason,
@@ -327,16 +327,14 @@ impl From<DecodeError> for TraceError {
     }
 }
 
-/// Why reading ends.
-enum Stop {
-    /// Nobody wants more.
-    Ended,
-    Failed(InputError),
-}
-
-impl From<InputError> for Stop {
-    fn from(error: InputError) -> Stop {
-        Stop::Failed(error)
+/// A break if it failed, with the error kept for later.
+fn kept<E>(result: Result<(), E>, failed: &mut Option<E>) -> ControlFlow<()> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *failed = Some(error);
+            ControlFlow::Break(())
+        }
     }
 }
 
@@ -374,13 +372,7 @@ impl Trace {
         mut after: impl FnMut(&Decoded, u64) -> Result<(), E>,
     ) -> Result<Decoded, E> {
         let mut failed = None;
-        let mut after = |decoded: &Decoded, done| match after(decoded, done) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        };
+        let mut after = |decoded: &Decoded, done| kept(after(decoded, done), &mut failed);
         let watch = (Watch::new(out, only), counting);
         let decoded = self.decode_all(image, watch, &mut after)?;
         failed.map_or(Ok(decoded), Err)
@@ -394,7 +386,7 @@ impl Trace {
     ) -> Result<Decoded, DecodeError> {
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut done = 0;
-        let read: Result<(), Stop> = self.input.chunks(|chunk| {
+        let read: Result<(), Halt> = self.input.chunks(|chunk| {
             for step in chunk.chunks(STEP) {
                 if let Some(counting) = &mut counting {
                     counting.feed(step);
@@ -404,13 +396,13 @@ impl Trace {
                     // A pause comes after a message, so there is one at least.
                     let used = decoder.feed(rest, &mut watch).max(1);
                     if watch.ended {
-                        return Err(Stop::Ended);
+                        return Err(Halt::Ended);
                     }
                     rest = rest.get(used..).unwrap_or_default();
                 }
                 done += step.len() as u64;
                 if after(&watch.decoded, done).is_break() {
-                    return Err(Stop::Ended);
+                    return Err(Halt::Ended);
                 }
             }
             Ok(())
@@ -423,8 +415,8 @@ impl Trace {
                     let _ = after(&watch.decoded, done);
                 }
             }
-            Err(Stop::Ended) => {}
-            Err(Stop::Failed(error)) => return Err(error.into()),
+            Err(Halt::Ended) => {}
+            Err(Halt::Failed(error)) => return Err(error.into()),
         }
         Ok(watch.decoded)
     }
@@ -447,14 +439,8 @@ impl Trace {
         let mut failed = None;
         let watched: &(dyn Fn() -> Watch<Box<dyn Gather + 'p>> + Sync) =
             &|| Watch::new(part(), only);
-        let decoded =
-            self.decode_shared(image, threads, watched, &mut |done| match after(done) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            })?;
+        let mut after = |done| kept(after(done), &mut failed);
+        let decoded = self.decode_shared(image, threads, watched, &mut after)?;
         failed.map_or(Ok(decoded), Err)
     }
 

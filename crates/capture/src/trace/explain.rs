@@ -3,7 +3,7 @@
 mod groups;
 
 use super::{Counting, Format, Pieces, Settings, Trace, Warned};
-use crate::input::InputError;
+use crate::input::{Halt, InputError};
 use groups::GroupExplainer;
 use hartrace_etrace as etrace;
 use hartrace_isa::Isa;
@@ -258,18 +258,6 @@ impl Explainer {
 /// What takes the pieces of a trace, with their bytes.
 type Take<'a> = dyn FnMut(&Explained, &[u8]) -> Result<(), Halt> + 'a;
 
-/// Why nothing more is explained.
-enum Halt {
-    Refused,
-    Failed(InputError),
-}
-
-impl From<InputError> for Halt {
-    fn from(error: InputError) -> Halt {
-        Halt::Failed(error)
-    }
-}
-
 impl Trace {
     /// Gives every piece of the trace to `take`, with its bytes. Returns what a
     /// reader should know of besides.
@@ -287,14 +275,14 @@ impl Trace {
         let mut each = |explained: &Explained, bytes: &[u8]| {
             take(explained, bytes).map_err(|error| {
                 failed = Some(error);
-                Halt::Refused
+                Halt::Ended
             })
         };
         match self.explain_all(isa, view, &mut each) {
             Ok(warnings) => Ok(warnings),
             Err(Halt::Failed(error)) => Err(error.into()),
             // It was refused for a reason.
-            Err(Halt::Refused) => failed.map_or(Ok(Vec::new()), Err),
+            Err(Halt::Ended) => failed.map_or(Ok(Vec::new()), Err),
         }
     }
 

@@ -44,6 +44,33 @@ Examples:
   hartrace timeline run.etrace --min-duration 1000 --max-depth 20 -o run.pftrace
   hartrace timeline run.ntrace -f chrome -o run.json";
 
+/// A part of a trace, from one point to another.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Between {
+    /// Start at this point of the trace
+    #[arg(long, value_name = "POINT")]
+    pub(crate) from: Option<String>,
+    /// Stop before this point, the first one after the start; the rest is not decoded
+    #[arg(long, value_name = "POINT")]
+    pub(crate) until: Option<String>,
+}
+
+impl Between {
+    /// The same as `decode` has it.
+    pub(crate) fn part(&self) -> Part {
+        Part {
+            from: self.from.clone(),
+            until: self.until.clone(),
+            ..Part::default()
+        }
+    }
+
+    /// Whether anything is left out.
+    pub(crate) const fn is_part(&self) -> bool {
+        self.from.is_some() || self.until.is_some()
+    }
+}
+
 /// `hartrace timeline`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Timeline {
@@ -53,14 +80,10 @@ pub(crate) struct Timeline {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "perfetto")]
     pub(crate) format: TimelineFormat,
-    /// Start at this point of the trace
-    #[arg(long, value_name = "POINT")]
-    pub(crate) from: Option<String>,
-    /// Stop before this point, the first one after the start; the rest is not decoded
-    #[arg(long, value_name = "POINT")]
-    pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) between: Between,
     /// Leave out calls and traps that are shorter: units of time if the trace has timestamps,
-    /// instructions otherwise [default: 0, more if the file would have over 200 MB]
+    /// instructions otherwise [default: 0, more for a long trace]
     #[arg(long, value_name = "N", value_parser = duration)]
     pub(crate) min_duration: Option<u64>,
     /// Leave out calls and traps inside so many others
@@ -70,17 +93,6 @@ pub(crate) struct Timeline {
     pub(crate) traced: Traced,
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-impl Timeline {
-    /// The part of the trace, as `decode` has it.
-    pub(crate) fn part(&self) -> Part {
-        Part {
-            from: self.from.clone(),
-            until: self.until.clone(),
-            ..Part::default()
-        }
-    }
 }
 
 /// A number of units or instructions.
@@ -139,12 +151,8 @@ pub(crate) struct Report {
     /// Another one, which is compared with the first
     #[arg(value_name = "TRACE2")]
     pub(crate) other: Option<PathBuf>,
-    /// Start at this point of the trace
-    #[arg(long, value_name = "POINT")]
-    pub(crate) from: Option<String>,
-    /// Stop before this point, the first one after the start; the rest is not decoded
-    #[arg(long, value_name = "POINT")]
-    pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) between: Between,
     /// The page has at most so many bytes; more is left out then
     #[arg(long, value_name = "BYTES", default_value = "20M", value_parser = size)]
     pub(crate) max_size: u64,
@@ -154,17 +162,6 @@ pub(crate) struct Report {
     pub(crate) traced: Traced,
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-impl Report {
-    /// The part of the trace, as `decode` has it.
-    pub(crate) fn part(&self) -> Part {
-        Part {
-            from: self.from.clone(),
-            until: self.until.clone(),
-            ..Part::default()
-        }
-    }
 }
 
 /// A number of bytes: a page has a few hundred thousand by itself.

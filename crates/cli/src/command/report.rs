@@ -36,7 +36,7 @@ pub(super) fn run(args: &Report, talk: &Talk) -> Result<(), Failure> {
     };
     let mut reported = Vec::new();
     for path in files() {
-        let part = args.part();
+        let part = args.between.part();
         let how = ("report", &part);
         reported.push(collect(path, &args.traced, how, &budget, talk)?);
     }
@@ -105,7 +105,7 @@ fn changes(before: &Reported, after: &Reported) -> Vec<Change> {
 /// Where two runs go different ways for the first time; `None` if they do not, or if that
 /// cannot be found out: of several harts, of parts, and of what can be read only once.
 fn first_difference(args: &Report, other: &Path, talk: &Talk) -> Option<String> {
-    let is_part = args.from.is_some() || args.until.is_some();
+    let is_part = args.between.is_part();
     if is_part || is_stdin(&args.trace) || is_stdin(other) {
         return None;
     }

@@ -141,7 +141,7 @@ fn attempt(
         mut source,
     } = Opened::open(&args.trace, &args.traced, "timeline", talk)?;
     let named = functions(&program);
-    let part = args.part();
+    let part = args.between.part();
     let window = points::part(&part, &program, &named)?;
     let has_time = axis != Some(Measure::Instructions) && source.may_have_time()?;
     let options = ExportOptions {
