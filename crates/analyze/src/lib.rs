@@ -53,7 +53,9 @@ mod names;
 mod packed;
 mod places;
 mod profile;
+pub mod protobuf;
 mod runs;
+mod scopes;
 mod segments;
 mod slices;
 mod spaces;
@@ -81,14 +83,16 @@ pub use names::Names;
 pub use packed::{Packer, Unpacker};
 pub use places::{LineRanges, Place, Places};
 pub use profile::{
-    CallEdge, CallSink, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile,
-    Profiler, Profiling,
+    Added, CallEdge, CallSink, FunctionChange, FunctionCost, GapMark, HotLoop, InsnCosts, LineCost,
+    PathCosts, PathRuns, PathSequence, PathThread, Profile, Profiler, Profiling, Recording,
+    TrapMark, Visit,
 };
 pub use runs::RunCount;
-pub use segments::Segments;
+pub use scopes::{Scopes, SourcePoint};
+pub use segments::{Module, Segment, Segments};
 pub use stacks::{
     Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Moment, Node, NodeId,
-    Odd, OddJump, OpenCall, Outer, StackSink, Stacks, Switched, What,
+    Odd, OddJump, OpenCall, Outer, Ran, StackSink, Stacks, Switched, What,
 };
 pub use symbols::Symbols;
 pub use timeline::{
@@ -102,6 +106,6 @@ pub use trace::{
     WindowOptions, Windowed, instruction_text,
 };
 pub use transfers::{
-    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, LastJumps, Profgen, Sample,
-    Table, mmap_events,
+    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, FlowCounts, Folded, LastJumps,
+    Profgen, Sample, SampleProfile, Table, mmap_events,
 };

@@ -21,8 +21,8 @@ pub(crate) use trace::{
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
     Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind,
-    Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Measured, Profile,
-    ProfileFormat, ProfileOf, Traced,
+    Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Profile, ProfileFormat,
+    ProfileOf, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};

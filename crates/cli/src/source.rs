@@ -7,7 +7,7 @@ use crate::logs;
 use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
-use hartrace_analyze::{Functions, PartCounter, Places, RunCount};
+use hartrace_analyze::{Functions, PartCounter, Places, RunCount, Scopes};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
@@ -133,6 +133,23 @@ pub(crate) fn places(program: &Program) -> Places<'_> {
         let _ = places.add_elf(&elf.bytes, elf.file.base);
     }
     places
+}
+
+/// The functions and lines of a program, as profiles for LLVM name them.
+pub(crate) fn scopes(program: &Program) -> Result<Vec<Scopes>, Failure> {
+    let elf = program.elf.iter();
+    let scopes = elf.filter_map(|elf| Scopes::from_elf(&elf.bytes, elf.file.base));
+    let scopes: Vec<Scopes> = scopes.collect();
+    match scopes.is_empty() {
+        false => Ok(scopes),
+        true => {
+            let message = "the program has no debugging information";
+            Err(Diagnostic::new(Code::NoLines, message)
+                .note("a profile for LLVM has functions and their lines")
+                .help("compile the program with -g, or give the ELF file with -e")
+                .into())
+        }
+    }
 }
 
 impl<'a> Source<'a> {

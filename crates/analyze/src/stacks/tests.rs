@@ -477,7 +477,7 @@ fn harts_and_modes_are_told_apart() {
     let both = Grouping {
         harts: true,
         modes: true,
-        contexts: false,
+        ..Grouping::default()
     };
     let (profile, _) = profile(both, &events);
     let expected = [

@@ -6,7 +6,7 @@ use crate::segments::Segments;
 use hartrace_flow::{Image, Transfer};
 use hartrace_isa::Itype;
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{self, Write};
 
 /// Lines as `perf script -F ip,brstack` prints them, such that `llvm-profgen`
 /// counts what was run and called, and nothing else.
@@ -121,6 +121,20 @@ fn entry(source: u64, target: u64, t: &Transfer, out: &mut Vec<u8>) {
     let cycles = t.cycles.filter(|_| source != 0).unwrap_or(0);
     // Writing to memory does not fail.
     let _ = write!(out, " {source:#x}/{target:#x}/{event}/-/-/{cycles} ");
+}
+
+/// Writes a sample that counts the code from one instruction to another, and nothing
+/// else, so many times.
+pub(super) fn range(first: u64, last: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{count}\n{last:>16x} {last:#x}/0x0/P/-/-/0  0x0/{first:#x}/P/-/-/0 "
+    )
+}
+
+/// Writes a sample that counts a jump, and nothing else, so many times.
+pub(super) fn branch(source: u64, to: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{count}\n{to:>16x} {source:#x}/{to:#x}/P/-/-/0 ")
 }
 
 /// Appends the lines in which perf reports where the code of a file was mapped:

@@ -5,6 +5,7 @@
 //! time. Names are written once for each sequence and numbered.
 
 use super::{Arrow, Beginning, Category, Counter, SliceWriter};
+use crate::protobuf::Message;
 use hartrace_flow::HartId;
 use rustc_hash::FxHashSet;
 use std::io::{self, Write};
@@ -40,36 +41,6 @@ const COUNTER: u64 = 4;
 /// Sequences and tracks: numbers that differ from those of all others.
 const HARTS: u64 = 1 << 32;
 const COUNTERS: u64 = 2 << 32;
-
-/// A message of Protocol Buffers that is being written.
-#[derive(Clone, Debug, Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
-    }
-
-    fn fixed(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3 | 1);
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, field: u32, value: &[u8]) {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(value.len() as u64);
-        self.0.extend(value);
-    }
-}
 
 /// Writes Perfetto's format. One unit of time, or one instruction, is a nanosecond.
 pub struct Perfetto<'w> {

@@ -1,0 +1,138 @@
+//! Code that was run through and jumps that were taken, with counts: what
+//! profile-guided optimisation is made of.
+
+use super::profgen;
+use crate::segments::Segments;
+use crate::stacks::{Ran, StackSink};
+use hartrace_flow::{Exit, HartId};
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+use std::io::{self, Write};
+
+/// Ranges of code and jumps, each with the number of times. From a whole trace it is a
+/// [`StackSink`] and exact; from samples it is what they cover.
+#[derive(Clone, Debug, Default)]
+pub struct FlowCounts {
+    /// By the first and the last instruction.
+    ranges: FxHashMap<(u64, u64), u64>,
+    /// By source and target. Traps and returns from them are no jumps.
+    branches: FxHashMap<(u64, u64), u64>,
+}
+
+impl FlowCounts {
+    /// The code from one instruction to another was run through.
+    pub(crate) fn range(&mut self, first: u64, last: u64) {
+        *self.ranges.entry((first, last)).or_default() += 1;
+    }
+
+    /// A jump was taken.
+    pub(crate) fn branch(&mut self, source: u64, target: u64) {
+        *self.branches.entry((source, target)).or_default() += 1;
+    }
+
+    /// Adds other counts of the same program.
+    pub fn add(&mut self, other: &FlowCounts) {
+        for (range, count) in &other.ranges {
+            *self.ranges.entry(*range).or_default() += count;
+        }
+        for (branch, count) in &other.branches {
+            *self.branches.entry(*branch).or_default() += count;
+        }
+    }
+
+    /// Ranges by address: the first instruction, the last one, and the count.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<((u64, u64), u64)> {
+        sorted(&self.ranges)
+    }
+
+    /// Jumps by address: source, target, and the count.
+    #[must_use]
+    pub fn branches(&self) -> Vec<((u64, u64), u64)> {
+        sorted(&self.branches)
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty() && self.branches.is_empty()
+    }
+
+    /// Writes ranges, addresses and branches as AutoFDO reads them with
+    /// `--profiler=text`: by their place in the file of the program. What is outside of it
+    /// is left out.
+    ///
+    /// # Errors
+    ///
+    /// Failures of `out`.
+    pub fn write_autofdo(
+        &self,
+        segments: &Segments,
+        addresses: &[(u64, u64)],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let both = |list: Vec<((u64, u64), u64)>| {
+            let inside = list.into_iter().filter_map(|((one, other), count)| {
+                Some(((segments.offset(one)?, segments.offset(other)?), count))
+            });
+            let mut inside: Vec<_> = inside.collect();
+            inside.sort_unstable();
+            inside
+        };
+        let ranges = both(self.ranges());
+        writeln!(out, "{}", ranges.len())?;
+        for ((begin, end), count) in ranges {
+            writeln!(out, "{begin:x}-{end:x}:{count}")?;
+        }
+        let addresses = addresses
+            .iter()
+            .filter_map(|(address, count)| Some((segments.offset(*address)?, *count)));
+        let mut addresses: Vec<_> = addresses.collect();
+        addresses.sort_unstable();
+        writeln!(out, "{}", addresses.len())?;
+        for (address, count) in addresses {
+            writeln!(out, "{address:x}:{count}")?;
+        }
+        let branches = both(self.branches());
+        writeln!(out, "{}", branches.len())?;
+        for ((from, to), count) in branches {
+            writeln!(out, "{from:x}->{to:x}:{count}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes samples as `llvm-profgen --perfscript` reads them, each after the number of
+    /// times it counts: one for each range, of which nothing else is inside the program,
+    /// and one for each jump.
+    ///
+    /// # Errors
+    ///
+    /// Failures of `out`.
+    pub fn write_profgen(&self, out: &mut impl Write) -> io::Result<()> {
+        for ((first, last), count) in self.ranges() {
+            profgen::range(first, last, count, out)?;
+        }
+        for ((source, target), count) in self.branches() {
+            profgen::branch(source, target, count, out)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn sorted<K: Copy + Ord + Hash>(counts: &FxHashMap<K, u64>) -> Vec<(K, u64)> {
+    let mut list: Vec<(K, u64)> = counts.iter().map(|(key, count)| (*key, *count)).collect();
+    list.sort_unstable();
+    list
+}
+
+impl StackSink for FlowCounts {
+    const RUNS: bool = true;
+
+    fn ran(&mut self, _: HartId, ran: &Ran<'_>) {
+        let run = ran.run;
+        self.range(run.start, run.source());
+        if !matches!(run.exit, Exit::Stop | Exit::NotTaken | Exit::TrapReturn) {
+            self.branch(run.source(), run.next);
+        }
+    }
+}
