@@ -143,6 +143,16 @@ impl Scopes {
         Some(&self.names.get(&scope.entry)?.symbol)
     }
 
+    /// Whether two addresses are in one function.
+    #[must_use]
+    pub fn is_one_function(&self, one: u64, other: u64) -> bool {
+        let of = |address: u64| self.function(address.wrapping_sub(self.bias));
+        match (of(one), of(other)) {
+            (Some(one), Some(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
+    }
+
     /// The code of the function that an address is in: ranges of addresses.
     #[must_use]
     pub fn code(&self, address: u64) -> Vec<(u64, u64)> {
@@ -360,6 +370,7 @@ fn resolve(declared: &FxHashMap<usize, Declared>, entry: usize) -> Option<Named>
     }
     Some(Named {
         symbol: linkage.or(name)?.clone(),
-        line: line?,
+        // Functions of assemblers have none.
+        line: line.unwrap_or(0),
     })
 }

@@ -102,18 +102,45 @@ impl FlowCounts {
     }
 
     /// Writes samples as `llvm-profgen --perfscript` reads them, each after the number of
-    /// times it counts: one for each range, of which nothing else is inside the program,
-    /// and one for each jump.
+    /// times it counts: a jump and a range that starts at its target. Of several ranges
+    /// with one start, the shortest are counted after the jumps with the lowest sources.
+    /// Ranges that were reached otherwise, by a trap or from the instruction before, come
+    /// from outside of the program.
     ///
     /// # Errors
     ///
     /// Failures of `out`.
     pub fn write_profgen(&self, out: &mut impl Write) -> io::Result<()> {
-        for ((first, last), count) in self.ranges() {
-            profgen::range(first, last, count, out)?;
+        let mut jumps = self.branches();
+        jumps.sort_unstable_by_key(|((source, target), _)| (*target, *source));
+        let mut jumps = jumps.into_iter().peekable();
+        for ((first, last), mut left) in self.ranges() {
+            while let Some(((source, target), count)) = jumps.peek_mut()
+                && *target <= first
+            {
+                let times = match *target == first {
+                    true => left.min(*count),
+                    false => *count,
+                };
+                if times == 0 {
+                    break;
+                }
+                let range = (*target == first).then_some(last);
+                profgen::counted(Some(*source), *target, range, times, out)?;
+                *count -= times;
+                if range.is_some() {
+                    left -= times;
+                }
+                if *count == 0 {
+                    jumps.next();
+                }
+            }
+            if left > 0 {
+                profgen::counted(None, first, Some(last), left, out)?;
+            }
         }
-        for ((source, target), count) in self.branches() {
-            profgen::branch(source, target, count, out)?;
+        for ((source, target), count) in jumps {
+            profgen::counted(Some(source), target, None, count, out)?;
         }
         Ok(())
     }

@@ -123,18 +123,21 @@ fn entry(source: u64, target: u64, t: &Transfer, out: &mut Vec<u8>) {
     let _ = write!(out, " {source:#x}/{target:#x}/{event}/-/-/{cycles} ");
 }
 
-/// Writes a sample that counts the code from one instruction to another, and nothing
-/// else, so many times.
-pub(super) fn range(first: u64, last: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "{count}\n{last:>16x} {last:#x}/0x0/P/-/-/0  0x0/{first:#x}/P/-/-/0 "
-    )
-}
-
-/// Writes a sample that counts a jump, and nothing else, so many times.
-pub(super) fn branch(source: u64, to: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{count}\n{to:>16x} {source:#x}/{to:#x}/P/-/-/0 ")
+/// Writes a sample that counts a jump and the code from its target to another instruction
+/// so many times, each where it is known, and nothing else.
+pub(super) fn counted(
+    source: Option<u64>,
+    target: u64,
+    last: Option<u64>,
+    count: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let source = source.unwrap_or(0);
+    write!(out, "{count}\n{:>16x}", last.unwrap_or(target))?;
+    if let Some(last) = last {
+        write!(out, " {last:#x}/0x0/P/-/-/0 ")?;
+    }
+    writeln!(out, " {source:#x}/{target:#x}/P/-/-/0 ")
 }
 
 /// Appends the lines in which perf reports where the code of a file was mapped:

@@ -19,23 +19,26 @@ type Place = (u32, u32);
 struct FunctionSamples {
     /// Instructions, those of inlined functions included.
     total: u64,
-    /// How often it was entered.
-    head: u64,
+    /// How often it was called, and how often its first instruction was executed otherwise
+    /// than by a jump inside it.
+    calls: u64,
+    entries: u64,
     lines: BTreeMap<Place, LineSamples>,
     inlined: BTreeMap<(Place, String), FunctionSamples>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct LineSamples {
-    /// How often the instruction of the line that was executed most often was.
+    /// How often the instruction of the line that was executed most often was, or more if
+    /// there are more calls.
     count: u64,
     calls: BTreeMap<String, u64>,
 }
 
 /// A profile of the functions of a program, in LLVM's terms.
 ///
-/// The count of a line is that of its instruction that was executed most often. Lines
-/// that were not executed are there with 0, if anything of their function was executed.
+/// The count of a line is that of its instruction that was executed most often, and no
+/// less than that of its calls. Lines that were not executed are there with 0, if anything of their function was executed.
 /// The total of a function is the number of executed instructions.
 #[derive(Clone, Debug, Default)]
 pub struct SampleProfile {
@@ -63,8 +66,23 @@ impl SampleProfile {
             }
         }
         profile.add_zeros(&counts, image, scopes);
+        // How often each function was entered, by its first instruction.
+        let mut entries = counts;
         for ((source, target), count) in flow.branches() {
-            profile.call((source, target, count), image, scopes);
+            let is_inside = scopes.iter().any(|s| s.is_one_function(source, target));
+            match is_inside && !is_call(image, source) {
+                true => {
+                    let jumps = entries.entry(target).or_default();
+                    *jumps = jumps.saturating_sub(count);
+                }
+                false => profile.call(source, target, count, scopes),
+            }
+        }
+        for (pc, count) in entries {
+            let name = scopes.iter().find_map(|scopes| scopes.starts_at(pc));
+            let function = name.and_then(|name| profile.functions.get_mut(name));
+            // Those that are not called are entered by a trap, or at the start.
+            function.into_iter().for_each(|f| f.entries += count);
         }
         profile
     }
@@ -126,24 +144,24 @@ impl SampleProfile {
         }
     }
 
-    /// A jump: a call if it leads to the start of a function. A jump inside a function is
-    /// one only if its instruction calls.
-    fn call(&mut self, (source, target, count): (u64, u64, u64), image: &Image, scopes: &[Scopes]) {
+    /// A jump out of a function, or a call: it counts if it leads to the start of one.
+    fn call(&mut self, source: u64, target: u64, count: u64, scopes: &[Scopes]) {
         let Some(callee) = scopes.iter().find_map(|scopes| scopes.starts_at(target)) else {
             return;
         };
         let mut points = Vec::new();
         find(scopes, source, &mut points);
-        let is_inside = points.first().is_some_and(|point| point.function == callee);
-        if is_inside && !is_call(image, source) {
-            return;
-        }
-        self.functions.entry(callee.to_owned()).or_default().head += count;
+        self.functions.entry(callee.to_owned()).or_default().calls += count;
         let Some(last) = points.last() else { return };
         if let Some(function) = self.function(&points, 0) {
             let place = (last.offset, last.discriminator);
             let line = function.lines.entry(place).or_default();
             *line.calls.entry(callee.to_owned()).or_default() += count;
+            // Calls of a line may be several instructions. As in llvm-profgen, they are
+            // not added up where they were inlined.
+            if points.len() == 1 {
+                line.count = line.count.max(line.calls.values().sum());
+            }
         }
     }
 
@@ -154,10 +172,10 @@ impl SampleProfile {
     /// Failures of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut all: Vec<_> = self.functions.iter().collect();
-        all.retain(|(name, function)| is_plain(name) && function.total + function.head > 0);
+        all.retain(|(name, function)| is_plain(name) && function.total + function.head() > 0);
         all.sort_by_key(|(_, function)| std::cmp::Reverse(function.total));
         for (name, function) in all {
-            writeln!(out, "{name}:{}:{}", function.total, function.head)?;
+            writeln!(out, "{name}:{}:{}", function.total, function.head())?;
             function.write(1, out)?;
         }
         Ok(())
@@ -165,6 +183,11 @@ impl SampleProfile {
 }
 
 impl FunctionSamples {
+    /// How often it was entered. Samples may have the one or the other.
+    fn head(&self) -> u64 {
+        self.calls.max(self.entries)
+    }
+
     fn write(&self, depth: usize, out: &mut impl Write) -> io::Result<()> {
         for (place, line) in &self.lines {
             write!(out, "{:depth$}{}: {}", "", Spelled(*place), line.count)?;
