@@ -88,7 +88,7 @@ pub use profile::{
     TrapMark, Visit,
 };
 pub use runs::RunCount;
-pub use scopes::{Scopes, SourcePoint};
+pub use scopes::{LinePlace, Scopes, SourcePoint};
 pub use segments::{Module, Segment, Segments};
 pub use stacks::{
     Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Moment, Node, NodeId,

@@ -8,6 +8,7 @@ use addr2line::gimli::{
 };
 use hartrace_flow::elf_bias;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt;
 
 type Slice<'f> = EndianSlice<'f, LittleEndian>;
 type Dwarf<'f> = gimli::Dwarf<Slice<'f>>;
@@ -25,10 +26,31 @@ const MOST_HOPS: usize = 8;
 pub struct SourcePoint<'s> {
     /// The symbol of the function, not demangled.
     pub function: &'s str,
+    /// Where in it; `None` for code that comes from no line.
+    pub place: Option<LinePlace>,
+    /// How many copies the compiler made of the code, as in an unrolled loop: the line was
+    /// executed that many times as often.
+    pub copies: u32,
+}
+
+/// A line of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinePlace {
     /// Lines after the one in which the function is declared, modulo 2^16.
     pub offset: u32,
     /// Tells code of one line apart; 0 for the first.
     pub discriminator: u32,
+}
+
+/// As LLVM spells it: `12`, or `12.3` with a discriminator.
+impl fmt::Display for LinePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.offset)?;
+        match self.discriminator {
+            0 => Ok(()),
+            discriminator => write!(f, ".{discriminator}"),
+        }
+    }
 }
 
 /// A function, or a function that was inlined into another.
@@ -107,15 +129,16 @@ impl Scopes {
     pub fn at<'s>(&'s self, address: u64, out: &mut Vec<SourcePoint<'s>>) {
         out.clear();
         let address = address.wrapping_sub(self.bias);
-        let Some((mut scope, row)) = self.function(address).zip(self.row(address)) else {
+        let Some(mut scope) = self.function(address) else {
             return;
         };
+        let row = self.row(address).map(|row| (row.line, row.discriminator));
         loop {
             let inner = scope.inlined.iter().filter_map(|at| self.scopes.get(*at));
             let inner = inner.into_iter().find(|inner| inner.has(address));
             let place = match inner {
-                Some(inner) => (inner.call_line, inner.call_discriminator),
-                None => (row.line, row.discriminator),
+                Some(inner) => Some((inner.call_line, inner.call_discriminator)),
+                None => row,
             };
             let Some(named) = self.names.get(&scope.entry) else {
                 out.clear();
@@ -123,8 +146,11 @@ impl Scopes {
             };
             out.push(SourcePoint {
                 function: &named.symbol,
-                offset: place.0.wrapping_sub(named.line) & 0xffff,
-                discriminator: place.1,
+                place: place.map(|(line, discriminator)| LinePlace {
+                    offset: line.wrapping_sub(named.line) & 0xffff,
+                    discriminator: base_discriminator(discriminator),
+                }),
+                copies: place.map_or(1, |(_, discriminator)| copies(discriminator)),
             });
             match inner {
                 Some(inner) => scope = inner,
@@ -193,15 +219,28 @@ impl Scope {
 }
 
 /// The first of the numbers that LLVM packs in a discriminator: it tells the blocks of a
-/// line apart, the others copies of a block.
-const fn base_discriminator(encoded: u64) -> u32 {
-    if encoded & 1 != 0 {
+/// line apart.
+const fn base_discriminator(packed: u32) -> u32 {
+    if packed & 1 != 0 {
         return 0;
     }
-    let value = (encoded >> 1) as u32;
+    let value = packed >> 1;
     match value & 0x20 {
         0 => value & 0x1f,
         _ => (value >> 1) & 0xfe0 | value & 0x1f,
+    }
+}
+
+/// The second one: how many copies there are of the code.
+const fn copies(packed: u32) -> u32 {
+    let rest = match packed & 1 {
+        1 => packed >> 1,
+        _ if packed & 0x40 != 0 => packed >> 14,
+        _ => packed >> 7,
+    };
+    match base_discriminator(rest) {
+        0 => 1,
+        copies => copies,
     }
 }
 
@@ -271,7 +310,7 @@ impl Reader {
         self.scopes.scopes.push(Scope {
             entry: offset,
             call_line: number(dw::DW_AT_call_line).unwrap_or(0) as u32,
-            call_discriminator: base_discriminator(discriminator),
+            call_discriminator: discriminator as u32,
             ranges,
             inlined: Vec::new(),
         });
@@ -306,7 +345,7 @@ impl Reader {
                     start: row.address(),
                     end: 0,
                     line: row.line().map_or(0, |line| line.get() as u32),
-                    discriminator: base_discriminator(row.discriminator()),
+                    discriminator: row.discriminator() as u32,
                 });
             }
         }

@@ -98,6 +98,8 @@ struct Line {
     /// The thread that runs: its number, and its place in the list.
     current: Option<(u32, usize)>,
     now: Position,
+    /// Where tracing was turned off; a gap if the hart runs again.
+    off: Option<Position>,
 }
 
 impl Default for PathSequence {
@@ -209,6 +211,18 @@ impl PathSequence {
         (line.now, thread)
     }
 
+    /// Something is missing in the thread that runs.
+    #[cold]
+    fn mark_gap(&mut self, hart: HartId, at: Position, reason: &'static str) {
+        let current = self.harts.of(hart).current;
+        if current.is_some() && self.has_room() {
+            let thread = current.and_then(|(_, at)| self.threads.get_mut(at));
+            let gaps = thread.map(|thread| &mut thread.gaps);
+            gaps.into_iter()
+                .for_each(|gaps| gaps.push(GapMark { at, reason }));
+        }
+    }
+
     /// Makes room for a mark.
     fn has_room(&mut self) -> bool {
         let room = self.marks < MOST_MARKS;
@@ -286,6 +300,10 @@ impl StackSink for PathSequence {
     const TIMES: bool = true;
 
     fn ran(&mut self, hart: HartId, ran: &Ran<'_>) {
+        if let Some(at) = self.harts.of(hart).off.take() {
+            // Before anything ran, there is no thread in which it is missing.
+            self.mark_gap(hart, at, "tracing was off");
+        }
         self.turn_to(hart, ran.thread);
         let (begin, thread) = self.place(hart, ran.at);
         let cost = Cost {
@@ -354,12 +372,10 @@ impl StackSink for PathSequence {
     }
 
     fn gap(&mut self, hart: HartId, gap: Option<&Gap>, at: Moment) {
-        let has_room = self.has_room();
-        if let (at, Some(thread)) = self.place(hart, at)
-            && has_room
-        {
-            let reason = gap.map_or("tracing was off", |gap| gap.reason.text);
-            thread.gaps.push(GapMark { at, reason });
+        let (at, _) = self.place(hart, at);
+        match gap {
+            Some(gap) => self.mark_gap(hart, at, gap.reason.text),
+            None => self.harts.of(hart).off = Some(at),
         }
     }
 }

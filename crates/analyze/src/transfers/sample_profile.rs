@@ -2,7 +2,7 @@
 //! `clang -fprofile-sample-use`.
 
 use super::FlowCounts;
-use crate::scopes::{Scopes, SourcePoint};
+use crate::scopes::{LinePlace, Scopes, SourcePoint};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::{Flow, Link};
 use std::collections::BTreeMap;
@@ -10,9 +10,6 @@ use std::io::{self, Write};
 
 /// Instructions of a range at most, and of a function.
 const MOST_INSNS: u64 = 1 << 20;
-
-/// A line of a function, counted from its first one, and the discriminator.
-type Place = (u32, u32);
 
 /// What was executed of a function, or of a function that was inlined in one place.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +20,8 @@ struct FunctionSamples {
     /// than by a jump inside it.
     calls: u64,
     entries: u64,
-    lines: BTreeMap<Place, LineSamples>,
-    inlined: BTreeMap<(Place, String), FunctionSamples>,
+    lines: BTreeMap<LinePlace, LineSamples>,
+    inlined: BTreeMap<(LinePlace, String), FunctionSamples>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -98,26 +95,23 @@ impl SampleProfile {
         let (first, rest) = points.split_first()?;
         let mut function = self.functions.entry(first.function.to_owned()).or_default();
         function.total += insns;
-        let mut place = first;
+        let mut place = first.place;
         for inner in rest {
-            let at = (
-                (place.offset, place.discriminator),
-                inner.function.to_owned(),
-            );
+            let at = (place?, inner.function.to_owned());
             function = function.inlined.entry(at).or_default();
             function.total += insns;
-            place = inner;
+            place = inner.place;
         }
         Some(function)
     }
 
     /// An instruction that was executed so often, or never.
     fn add(&mut self, points: &[SourcePoint<'_>], count: u64) {
-        let Some(last) = points.last() else { return };
-        if let Some(function) = self.function(points, count) {
-            let place = (last.offset, last.discriminator);
+        let place = points.last().and_then(|last| last.place);
+        let copies = points.last().map_or(1, |last| u64::from(last.copies));
+        if let Some((function, place)) = self.function(points, count).zip(place) {
             let line = function.lines.entry(place).or_default();
-            line.count = line.count.max(count);
+            line.count = line.count.max(count.saturating_mul(copies));
         }
     }
 
@@ -152,9 +146,8 @@ impl SampleProfile {
         let mut points = Vec::new();
         find(scopes, source, &mut points);
         self.functions.entry(callee.to_owned()).or_default().calls += count;
-        let Some(last) = points.last() else { return };
-        if let Some(function) = self.function(&points, 0) {
-            let place = (last.offset, last.discriminator);
+        let place = points.last().and_then(|last| last.place);
+        if let Some((function, place)) = self.function(&points, 0).zip(place) {
             let line = function.lines.entry(place).or_default();
             *line.calls.entry(callee.to_owned()).or_default() += count;
             // Calls of a line may be several instructions. As in llvm-profgen, they are
@@ -190,35 +183,17 @@ impl FunctionSamples {
 
     fn write(&self, depth: usize, out: &mut impl Write) -> io::Result<()> {
         for (place, line) in &self.lines {
-            write!(out, "{:depth$}{}: {}", "", Spelled(*place), line.count)?;
+            write!(out, "{:depth$}{}: {}", "", place, line.count)?;
             for (callee, count) in line.calls.iter().filter(|(name, _)| is_plain(name)) {
                 write!(out, " {callee}:{count}")?;
             }
             writeln!(out)?;
         }
         for ((place, name), inner) in self.inlined.iter().filter(|((_, name), _)| is_plain(name)) {
-            writeln!(
-                out,
-                "{:depth$}{}: {name}:{}",
-                "",
-                Spelled(*place),
-                inner.total
-            )?;
+            writeln!(out, "{:depth$}{}: {name}:{}", "", place, inner.total)?;
             inner.write(depth + 1, out)?;
         }
         Ok(())
-    }
-}
-
-/// `12`, or `12.3` with a discriminator.
-struct Spelled(Place);
-
-impl std::fmt::Display for Spelled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            (line, 0) => write!(f, "{line}"),
-            (line, discriminator) => write!(f, "{line}.{discriminator}"),
-        }
     }
 }
 
