@@ -24,6 +24,7 @@ use crate::memory::PAGE;
 use crate::mmu::Tlb;
 use crate::notes::Pen;
 use crate::pieces::Whose;
+use crate::system::Tried;
 use crate::width::Width;
 
 /// Why the interpreter came back. The pc is where it will go on: at the
@@ -55,37 +56,40 @@ pub(crate) enum Leave {
 /// A block that was found before.
 #[derive(Clone, Copy)]
 struct Lately<'a> {
-    pc: u64,
+    /// Its address plus one: none is 0.
+    key: u64,
     /// Number of its first instruction in the code.
     first: usize,
-    micros: &'a [Micro],
+    micros: Option<&'a [Micro]>,
 }
 
 /// How many are kept.
 const LATELY: usize = 32;
 
 impl Lately<'_> {
-    /// No block starts at an odd address.
     const NONE: Lately<'static> = Lately {
-        pc: 1,
+        key: 0,
         first: 0,
-        micros: &[],
+        micros: None,
     };
 }
 
-/// The block at pc, if its page is known and it has been decoded.
+/// The block at pc, if it is known, or if its page is and it has been decoded;
+/// otherwise one without instructions.
 #[inline(never)]
-fn look_up<'a>(code: &'a Code, tlb: &Tlb, pc: u64) -> Option<Lately<'a>> {
+fn look_up(code: &Code, tlb: &mut Tlb, pc: u64) -> Block {
+    if let Some(block) = tlb.blocks.find(pc) {
+        return block;
+    }
     let entry = Tlb::slot(&tlb.fetch, pc);
     if entry.tag != pc & !(PAGE - 1) | tlb.fetch_context {
-        return None;
+        return Block::NONE;
     }
     let block = code.block(entry.frame, pc);
-    if block.crosses && !tlb.plain {
-        return None;
+    if block.count != 0 {
+        tlb.blocks.keep(pc, block);
     }
-    let (first, micros) = code.slice(block);
-    (!micros.is_empty()).then_some(Lately { pc, first, micros })
+    block
 }
 
 /// How an observer ends a run. Most cannot, and their interpreter does not ask.
@@ -138,7 +142,15 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         accesses: &mut hart.accesses,
         observer,
     };
-    let mut hart = Frame::new::<W>(&mut hart.cpu, &mut hart.tlb, bus, report, hart.misaligned);
+    let x = &mut hart.x;
+    let mut hart = Frame::new::<W>(
+        &mut hart.cpu,
+        &mut hart.tlb,
+        bus,
+        report,
+        hart.misaligned,
+        x,
+    );
     let mut pc = hart.cpu.pc;
     // Instructions left, and cycles not yet added to the counters.
     let (mut left, mut cycles) = (*budget, hart.cpu.cycles);
@@ -152,13 +164,18 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // Masked to the size of the array.
                 #[allow(clippy::indexing_slicing)]
                 let slot = &mut lately[(pc / 2) as usize % LATELY];
-                if slot.pc != pc {
-                    match look_up(code, hart.tlb, pc) {
-                        Some(found) => *slot = found,
-                        None => break 'blocks Leave::Fetch,
+                if slot.key != pc | 1 {
+                    let (first, micros) = code.slice(look_up(code, hart.tlb, pc));
+                    if micros.is_empty() {
+                        break 'blocks Leave::Fetch;
                     }
+                    *slot = Lately {
+                        key: pc | 1,
+                        first,
+                        micros: Some(micros),
+                    };
                 }
-                (slot.first, slot.micros)
+                (slot.first, slot.micros.unwrap_or_default())
             }};
         }
         let mut block = match start {
@@ -545,10 +562,20 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         Ok(true) => event!(),
                         Err(fault) => trap!(fault.exception(bits!())),
                     },
-                    Do::System => leave!(Leave::System {
-                        bits: bits!(),
-                        micro: *op
-                    }),
+                    Do::System => {
+                        let tried = match wants_no_effects::<O>() {
+                            true => hart.try_csr(op, bits!(), cycles + before(micros, op)),
+                            false => Tried::Left,
+                        };
+                        match tried {
+                            Tried::Done => {}
+                            Tried::Interrupts => event!(),
+                            Tried::Left => leave!(Leave::System {
+                                bits: bits!(),
+                                micro: *op
+                            }),
+                        }
+                    }
                     Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
 
                     Do::SlliAdd => two!(Slli Add),
@@ -646,6 +673,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
 /// Whether the observer wants what instructions change.
 const fn wants_effects<O: Observer>() -> bool {
     O::WANTS.overlaps(Wants::EFFECTS)
+}
+
+/// Whether the observer wants none of it, accesses included.
+const fn wants_no_effects<O: Observer>() -> bool {
+    !O::WANTS.overlaps(Wants::EFFECTS.with(Wants::DATA))
 }
 
 /// Whether the observer wants every instruction and no effects: it is given all
