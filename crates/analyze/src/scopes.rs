@@ -413,3 +413,86 @@ fn resolve(declared: &FxHashMap<usize, Declared>, entry: usize) -> Option<Named>
         line: line.unwrap_or(0),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> Vec<u8> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/recursion/");
+        std::fs::read([folder, "recursion-rv64gc.elf"].concat()).unwrap()
+    }
+
+    fn points(scopes: &Scopes, address: u64) -> Vec<(String, Option<String>)> {
+        let mut points = Vec::new();
+        scopes.at(address, &mut points);
+        let spell = |p: &SourcePoint<'_>| {
+            (
+                p.function.to_owned(),
+                p.place.map(|place| place.to_string()),
+            )
+        };
+        points.iter().map(spell).collect()
+    }
+
+    /// `ackermann` is at 0x80000652, and `enter`, which has three lines, is inlined in it.
+    #[test]
+    fn inlined_functions_and_their_lines() {
+        let file = file();
+        let scopes = Scopes::from_elf(&file, None).unwrap();
+        assert_eq!(scopes.starts_at(0x8000_0652), Some("ackermann"));
+        assert_eq!(scopes.starts_at(0x8000_0654), None);
+        let code = scopes.code(0x8000_0660);
+        let all: Vec<_> = (code[0].0..code[0].1)
+            .step_by(2)
+            .map(|pc| points(&scopes, pc))
+            .collect();
+        assert!(all.iter().all(|path| path[0].0 == "ackermann"));
+        let inlined = all.iter().find(|path| path.len() == 2).unwrap();
+        assert_eq!(inlined[1].0, "enter");
+        assert!(scopes.is_one_function(code[0].0, code[0].1 - 2));
+        assert!(!scopes.is_one_function(code[0].0, code[0].1 + 0x40));
+        assert!(points(&scopes, 0x1000).is_empty());
+        let moved = Scopes::from_elf(&file, Some(0x9000_0000)).unwrap();
+        assert_eq!(points(&moved, 0x9000_0660), points(&scopes, 0x8000_0660));
+        assert_eq!(moved.starts_at(0x9000_0652), Some("ackermann"));
+        assert_eq!(moved.code(0x9000_0660)[0].0, code[0].0 + 0x1000_0000);
+    }
+
+    #[test]
+    fn files_that_cannot_be_read() {
+        assert!(Scopes::from_elf(b"", None).is_none());
+        let whole = file();
+        let ask = |bytes: &[u8]| {
+            if let Some(scopes) = Scopes::from_elf(bytes, None) {
+                let _ = points(&scopes, 0x8000_0660);
+            }
+        };
+        for size in (0..whole.len()).step_by(997) {
+            ask(&whole[..size]);
+        }
+        // Damaged anywhere.
+        for at in (64..whole.len()).step_by(499) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0xff;
+            ask(&bytes);
+        }
+    }
+
+    /// The parts of a discriminator, as LLVM packs them: 0 is one bit, small numbers have
+    /// seven bits, others fourteen.
+    #[test]
+    fn discriminators() {
+        assert_eq!((base_discriminator(0), copies(0)), (0, 1));
+        assert_eq!((base_discriminator(1), copies(1)), (0, 1));
+        assert_eq!((base_discriminator(3 << 1), copies(3 << 1)), (3, 1));
+        // No discriminator, four copies.
+        assert_eq!((base_discriminator(1 | 4 << 2), copies(1 | 4 << 2)), (0, 4));
+        // 3, and four copies.
+        let both = 3 << 1 | (4 << 1) << 7;
+        assert_eq!((base_discriminator(both), copies(both)), (3, 4));
+        // 0x123 does not fit in five bits.
+        let large = (0x123 & 0x1f | 0x20 | (0x123 & 0xfe0) << 1) << 1;
+        assert_eq!((base_discriminator(large), copies(large)), (0x123, 1));
+    }
+}

@@ -238,14 +238,16 @@ impl PathSequence {
     fn coarsen(&mut self) {
         let last = |thread: &PathThread| thread.visits.last().map_or(0, |v| v.begin.insn);
         let end = self.threads.iter().map(last).max().unwrap_or(0);
-        while self.visits > self.limit / 2 && self.interval <= end {
-            self.interval *= 2;
-            self.threads
-                .iter_mut()
-                .for_each(|t| t.coarsen(self.interval));
+        loop {
+            let interval = self.interval;
+            self.threads.iter_mut().for_each(|t| t.coarsen(interval));
             self.visits = self.threads.iter().map(|t| t.visits.len()).sum();
+            if self.visits <= self.limit / 2 || interval > end {
+                break;
+            }
+            self.interval *= 2;
         }
-        // More call paths than visits are allowed: there is nothing left to merge.
+        // There may be more call paths than that: then there is nothing left to merge.
         self.limit = self.limit.max(self.visits * 2);
     }
 }
@@ -301,7 +303,6 @@ impl StackSink for PathSequence {
 
     fn ran(&mut self, hart: HartId, ran: &Ran<'_>) {
         if let Some(at) = self.harts.of(hart).off.take() {
-            // Before anything ran, there is no thread in which it is missing.
             self.mark_gap(hart, at, "tracing was off");
         }
         self.turn_to(hart, ran.thread);
@@ -375,7 +376,11 @@ impl StackSink for PathSequence {
         let (at, _) = self.place(hart, at);
         match gap {
             Some(gap) => self.mark_gap(hart, at, gap.reason.text),
-            None => self.harts.of(hart).off = Some(at),
+            // Before the first instruction nothing is missing.
+            None => self.harts.of(hart).off = Some(at).filter(|at| at.insn > 0),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

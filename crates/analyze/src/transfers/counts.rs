@@ -163,3 +163,51 @@ impl StackSink for FlowCounts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Jumps are put together with the ranges that start at their targets.
+    #[test]
+    fn samples_for_profgen() {
+        let mut counts = FlowCounts::default();
+        let mut add = |jumps: &[(u64, u64)], ranges: &[(u64, u64)]| {
+            jumps
+                .iter()
+                .for_each(|(from, to)| counts.branch(*from, *to));
+            ranges
+                .iter()
+                .for_each(|(from, to)| counts.range(*from, *to));
+        };
+        add(&[(0x104, 0x200); 3], &[(0x200, 0x204); 2]);
+        add(&[(0x108, 0x200); 2], &[(0x200, 0x208); 4]);
+        // Nothing is known of what follows the first, or of what came before the other.
+        add(&[(0x104, 0x180)], &[(0x300, 0x304)]);
+        let mut out = Vec::new();
+        counts.write_profgen(&mut out).unwrap();
+        let lines = String::from_utf8(out).unwrap();
+        let spaced: Vec<String> = lines
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        let end = "/P/-/-/0";
+        let one = |count: u32, ip: &str, entries: &[&str]| {
+            let entries = entries.iter().map(|entry| format!(" {entry}{end}"));
+            [
+                count.to_string(),
+                format!("{ip}{}", entries.collect::<String>()),
+            ]
+        };
+        let expected = [
+            one(1, "180", &["0x104/0x180"]),
+            one(2, "204", &["0x204/0x0", "0x104/0x200"]),
+            one(1, "208", &["0x208/0x0", "0x104/0x200"]),
+            one(2, "208", &["0x208/0x0", "0x108/0x200"]),
+            one(1, "208", &["0x208/0x0", "0x0/0x200"]),
+            one(1, "304", &["0x304/0x0", "0x0/0x300"]),
+        ];
+        assert_eq!(spaced, expected.concat());
+        assert!(!counts.is_empty() && FlowCounts::default().is_empty());
+    }
+}

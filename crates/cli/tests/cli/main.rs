@@ -29,6 +29,7 @@ mod info;
 mod interrupts;
 mod log;
 mod page;
+mod profiles;
 mod readme;
 mod report;
 mod run;

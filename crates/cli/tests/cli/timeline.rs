@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
 /// The fields of a message of Protocol Buffers: number, value, bytes.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
+pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -42,12 +42,12 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
     all
 }
 
-fn number(message: &[u8], field: u64) -> Option<u64> {
+pub(crate) fn number(message: &[u8], field: u64) -> Option<u64> {
     let found = fields(message).into_iter().find(|f| f.0 == field);
     found.map(|f| f.1)
 }
 
-fn part(message: &[u8], field: u64) -> Option<&[u8]> {
+pub(crate) fn part(message: &[u8], field: u64) -> Option<&[u8]> {
     let found = fields(message).into_iter().find(|f| f.0 == field);
     found.map(|f| f.2)
 }
