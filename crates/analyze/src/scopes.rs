@@ -295,11 +295,13 @@ impl Reader {
     ) -> Option<usize> {
         let mut found = dwarf.die_ranges(unit, entry).ok()?;
         let mut ranges = Vec::new();
-        while let Ok(Some(range)) = found.next() {
+        while let Ok(Some(range)) = found.next()
+            && self.ranges < MOST_RANGES
+        {
+            self.ranges += 1;
             // Linkers leave code that they remove at 0.
-            if range.begin > 0 && range.begin < range.end && self.ranges < MOST_RANGES {
+            if range.begin > 0 && range.begin < range.end {
                 ranges.push((range.begin, range.end));
-                self.ranges += 1;
             }
         }
         if ranges.is_empty() {

@@ -41,10 +41,20 @@ struct Meta {
     symbolicated: bool,
     categories: [Category; 2],
     marker_schema: [Schema; 2],
+    sample_units: Units,
     uses_only_one_stack_type: bool,
     source_code_is_not_on_searchfox: bool,
     keep_profile_thread_order: bool,
     imported_from: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Units {
+    time: &'static str,
+    event_delay: &'static str,
+    #[serde(rename = "threadCPUDelta")]
+    ran: &'static str,
 }
 
 #[derive(Serialize)]
@@ -108,6 +118,9 @@ struct Samples {
     stack: Vec<Option<usize>>,
     time: Vec<f64>,
     weight: Vec<f64>,
+    /// What the thread ran since the sample before, which draws its activity.
+    #[serde(rename = "threadCPUDelta")]
+    ran: Vec<u64>,
     weight_type: &'static str,
     length: usize,
 }
@@ -216,6 +229,11 @@ fn meta() -> Meta {
             schema("Trap", "{marker.data.epc}", "epc", "Taken at"),
             schema("Gap", "{marker.data.reason}", "reason", "Reason"),
         ],
+        sample_units: Units {
+            time: "ms",
+            event_delay: "ms",
+            ran: "µs",
+        },
         uses_only_one_stack_type: true,
         source_code_is_not_on_searchfox: true,
         keep_profile_thread_order: true,
@@ -258,27 +276,29 @@ fn samples(thread: &PathThread, by: Measure, tables: &mut Tables<'_, '_>) -> Sam
         },
         ..Samples::default()
     };
-    let mut add = |stack, at: u64, weight| {
-        samples.stack.push(stack);
-        samples.time.push(millis(at));
-        samples.weight.push(weight);
-        samples.length += 1;
-    };
     let weight = |cost: Cost| match by {
         Measure::Instructions => cost.insns as f64,
         Measure::Time => millis(cost.time),
+    };
+    let mut ran = 0;
+    let mut add = |stack, at: u64, cost: Cost| {
+        samples.stack.push(stack);
+        samples.time.push(millis(at));
+        samples.weight.push(weight(cost));
+        samples.ran.push(std::mem::replace(&mut ran, cost.of(by)));
+        samples.length += 1;
     };
     let mut end = None;
     for visit in &thread.visits {
         let begin = visit.begin.on(by).max(end.unwrap_or(0));
         if let Some(end) = end.filter(|end| *end < begin) {
-            add(None, end, 0.0);
+            add(None, end, Cost::default());
         }
-        add(Some(tables.stack(visit.node)), begin, weight(visit.cost));
+        add(Some(tables.stack(visit.node)), begin, visit.cost);
         end = Some(begin + visit.cost.of(by));
     }
     if let Some(end) = end {
-        add(None, end, 0.0);
+        add(None, end, Cost::default());
     }
     samples
 }
