@@ -158,10 +158,10 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
         if self.timed || S::RUNS {
             return self.runs(id, runs);
         }
-        let space = self.follower.space(id);
         let at = match self.slices.find(kept) {
             Some(at) => at,
             None => {
+                let space = self.follower.space(id);
                 let Follower {
                     runs: table,
                     functions,
@@ -188,7 +188,8 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
                 function: part.function,
                 time: 0,
                 last,
-                space,
+                // Only for sinks of runs, which do not get slices.
+                space: SpaceId::FIRST,
             };
             self.follower.pass(id, &passed);
         }

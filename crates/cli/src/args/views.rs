@@ -19,8 +19,8 @@ Examples:
   hartrace profile run.ntrace --of lines --source-dir src --top 20
   hartrace profile run.ntrace --of instructions --function main
   hartrace profile run.ntrace -f callgrind -o callgrind.out.run
-  hartrace profile run.ntrace -f pprof -o run.pb.gz && go tool pprof -http=: run.pb.gz
-  hartrace profile run.ntrace -f llvm -o run.prof && clang -fprofile-sample-use=run.prof ...
+  hartrace profile run.ntrace -f pprof -o run.pb.gz
+  hartrace profile run.ntrace -f llvm -o run.prof
   hartrace profile new.ntrace --baseline old.ntrace
   hartrace profile smp.ntrace --by hart,mode";
 
