@@ -410,11 +410,16 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     (Addi) => { ri!(a, i => a.wrapping_add(i)) };
                     (Add) => { rr!(a, b => a.wrapping_add(b)) };
                     (Mv) => { set!(hart.get(op.rs1)) };
+                    (Li) => { set!(op.imm as u64) };
+                    (Auipc) => { set!(here!().wrapping_add(op.imm as u64)) };
+                    (Or) => { rr!(a, b => a | b) };
                     (Xor) => { rr!(a, b => a ^ b) };
                     (Andi) => { ri!(a, i => a & i) };
                     (Slli) => { ri!(a, i => a << (i as u32 % W::BITS)) };
                     (Srli) => { ri!(a, i => W::unsigned(a) >> (i as u32 % W::BITS)) };
                     (Addiw) => { ri!(a, i => a.wrapping_add(i) as i32 as u64) };
+                    (Addw) => { rr!(a, b => a.wrapping_add(b) as i32 as u64) };
+                    (Slliw) => { ri!(a, i => ((a as i32) << (i & 31)) as u64) };
                     (Srliw) => { ri!(a, i => (a as u32 >> (i & 31)) as i32 as u64) };
                     (Lbu) => { load!(1, |v| v) };
                     (Lw) => { load!(4, |v| v as i32 as u64) };
@@ -449,11 +454,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     Do::Addi => one!(Addi),
                     Do::Add => one!(Add),
                     Do::Sub => rr!(a, b => a.wrapping_sub(b)),
-                    Do::Li => set!(op.imm as u64),
+                    Do::Li => one!(Li),
                     Do::Mv => one!(Mv),
-                    Do::Auipc => set!(here!().wrapping_add(op.imm as u64)),
+                    Do::Auipc => one!(Auipc),
                     Do::And => rr!(a, b => a & b),
-                    Do::Or => rr!(a, b => a | b),
+                    Do::Or => one!(Or),
                     Do::Xor => one!(Xor),
                     Do::Andi => one!(Andi),
                     Do::Ori => ri!(a, i => a | i),
@@ -469,9 +474,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     Do::Srl => rr!(a, b => W::unsigned(a) >> (b as u32 % W::BITS)),
                     Do::Sra => rr!(a, b => ((a as i64) >> (b as u32 % W::BITS)) as u64),
                     Do::Addiw => one!(Addiw),
-                    Do::Addw => rr!(a, b => a.wrapping_add(b) as i32 as u64),
+                    Do::Addw => one!(Addw),
                     Do::Subw => rr!(a, b => a.wrapping_sub(b) as i32 as u64),
-                    Do::Slliw => ri!(a, i => ((a as i32) << (i & 31)) as u64),
+                    Do::Slliw => one!(Slliw),
                     Do::Srliw => one!(Srliw),
                     Do::Sraiw => ri!(a, i => (a as i32 >> (i & 31)) as u64),
                     Do::Sllw => rr!(a, b => ((a as i32) << (b & 31)) as u64),
@@ -629,6 +634,18 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     Do::SwAdd => two!(Sw Add),
                     Do::SdSd => two!(Sd Sd),
                     Do::SdLd => two!(Sd Ld),
+                    Do::SdAddi => two!(Sd Addi),
+                    Do::LiLi => two!(Li Li),
+                    Do::LiBeq => two!(Li Beq),
+                    Do::LbuBeq => two!(Lbu Beq),
+                    Do::AndiBne => two!(Andi Bne),
+                    Do::AuipcJalr => two!(Auipc Jalr),
+                    Do::SrliwSlliw => two!(Srliw Slliw),
+                    Do::SlliwOr => two!(Slliw Or),
+                    Do::OrAddw => two!(Or Addw),
+                    Do::XorAddw => two!(Xor Addw),
+                    Do::AddwAddw => two!(Addw Addw),
+                    Do::AddwSrliw => two!(Addw Srliw),
                 }
                 done!();
             }
