@@ -102,11 +102,13 @@ fn write(args: &[&str], format: &str, to: &str) -> String {
     text(&output.stderr).to_owned()
 }
 
+/// Locations from the innermost on, values, and labels.
+type PprofSample = (Vec<u64>, Vec<u64>, BTreeMap<String, String>);
+
 /// A profile for pprof.
 struct Pprof {
     types: Vec<String>,
-    /// Locations from the innermost on, values, and labels.
-    samples: Vec<(Vec<u64>, Vec<u64>, BTreeMap<String, String>)>,
+    samples: Vec<PprofSample>,
     locations: HashMap<u64, Location>,
     /// Start, limit, name and build id.
     mappings: HashMap<u64, (u64, u64, String, String)>,
@@ -412,7 +414,7 @@ fn several_traces() {
 #[test]
 fn threads_and_harts() {
     let folder = Folder::new();
-    let file = recorded(&folder, "scheduler", "etrace", &[]);
+    let file = recorded(&folder, "scheduler", "etrace", &["--max-insns", "40000"]);
     let to = folder.name("p");
     write(&[&file], "speedscope", &to);
     let (_, threads) = speedscope(&to);
@@ -478,7 +480,7 @@ fn pprof_has_lines_and_the_program() {
     let (_, _, name, id) = profile.mappings.values().next().unwrap();
     assert!(name.ends_with("sort-rv64gc.elf"));
     assert!(info.contains(id.as_str()) && id.len() == 40, "{id}\n{info}");
-    let labelled = |(_, _, labels): &(_, _, BTreeMap<String, String>)| labels["hart"] == "0";
+    let labelled = |(_, _, labels): &PprofSample| labels["hart"] == "0";
     assert!(profile.samples.iter().all(labelled));
 }
 
@@ -513,7 +515,7 @@ fn markers_are_the_traps() {
 fn damaged_traces() {
     let folder = Folder::new();
     for kind in ["ntrace", "etrace"] {
-        let file = recorded(&folder, "scheduler", kind, &[]);
+        let file = recorded(&folder, "scheduler", kind, &["--max-insns", "20000"]);
         let mut bytes = fs::read(&file).unwrap();
         for part in [3, 5, 6] {
             let at = bytes.len() * part / 8;
@@ -722,7 +724,7 @@ fn usage() {
 #[test]
 fn files_do_not_depend_on_chance() {
     let folder = Folder::new();
-    let file = recorded(&folder, "scheduler", "ntrace", &["--max-insns", "20000"]);
+    let file = recorded(&folder, "scheduler", "ntrace", &["--max-insns", "9000"]);
     let (one, other) = (folder.name("one"), folder.name("other"));
     for format in [
         "pprof",

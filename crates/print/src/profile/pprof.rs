@@ -223,7 +223,7 @@ impl<W: Write> Writer<'_, '_, W> {
     }
 
     fn sample(&mut self, node: NodeId, pc: u64, cost: Cost, calls: u64) -> io::Result<()> {
-        let Path { places, labels } = path(&self.shown.profile, node, pc);
+        let Path { places, labels } = path(self.shown.profile, node, pc);
         let mut locations = Vec::with_capacity(places.len());
         for place in places {
             locations.push(self.location(place)?);
