@@ -21,7 +21,10 @@ fn program(name: &str) -> String {
 fn recorded(folder: &Folder, name: &str, kind: &str, more: &[&str]) -> String {
     let file = folder.name(&format!("{name}.{kind}"));
     let to = format!("{kind}={file}");
-    let flag = if kind == "spike" { "--log" } else { "--trace" };
+    let flag = match kind {
+        "spike" | "ingress" => "--log",
+        _ => "--trace",
+    };
     let elf = program(name);
     let args = [&["run", "-q", &elf, flag, &to], more].concat();
     let output = run(&args);
@@ -444,6 +447,46 @@ fn threads_and_harts() {
     assert_eq!(harts, BTreeMap::from(expected));
     write(&[&args[..], &["--hart", "1"]].concat(), "speedscope", &to);
     assert_eq!(speedscope(&to).1, [("hart 1".to_owned(), 3000)]);
+}
+
+/// Contexts have threads of their own.
+#[test]
+fn contexts() {
+    let folder = Folder::new();
+    let rows = recorded(&folder, "recursion", "ingress", &["--max-insns", "3000"]);
+    let rows = fs::read_to_string(rows).unwrap();
+    let (title, rows) = rows.split_once('\n').unwrap();
+    let column = title.split(',').position(|name| name == "context").unwrap();
+    let changed = rows.lines().enumerate().map(|(at, row)| {
+        let mut values: Vec<&str> = row.split(',').collect();
+        values[column] = if at < 1000 { "5" } else { "7" };
+        values.join(",") + "\n"
+    });
+    let rows = folder.file(
+        "rows.csv",
+        format!("{title}\n{}", changed.collect::<String>()),
+    );
+    let args = [rows.as_str(), "-e", &program("recursion")];
+    check_paths(&folder, &args, "instructions");
+    check_paths(&folder, &args, "time");
+    let to = folder.name("p");
+    write(&args, "speedscope", &to);
+    let found = speedscope(&to).1;
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "hart 0, context 0x5, thread 0",
+            "hart 0, context 0x7, thread 1"
+        ]
+    );
+    write(&args, "pprof", &to);
+    let labels = pprof(&to).samples.into_iter().map(|(_, _, labels)| labels);
+    assert!(
+        labels
+            .into_iter()
+            .all(|labels| labels.contains_key("context"))
+    );
 }
 
 /// Instructions have their lines, and inlined functions are on the way to them.
