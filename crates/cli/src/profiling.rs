@@ -50,13 +50,15 @@ pub(crate) struct Compared<S> {
     pub(crate) by: Measure,
 }
 
-/// The profile of all files together, and that of the baseline. `sink` makes what takes
-/// the calls of a file.
+/// Makes what takes the calls of a file with this program, unless it cannot be made.
+pub(crate) type MakeSink<'m, S> = dyn Fn(&Program) -> Result<S, Failure> + 'm;
+
+/// The profile of all files together, and that of the baseline.
 pub(crate) fn compare<S: CallSink + Sum>(
     (paths, baseline): (&[PathBuf], Option<&Path>),
     args: &Traced,
     (command, cost, by): (&str, CostName, Grouping),
-    sink: &dyn Fn() -> S,
+    sink: &MakeSink<'_, S>,
     talk: &Talk,
 ) -> Result<Compared<S>, Failure> {
     let Some(first) = paths.first() else {
@@ -64,7 +66,7 @@ pub(crate) fn compare<S: CallSink + Sum>(
     };
     let before: Option<Profiled> = match baseline {
         Some(path) => {
-            let before = profile(path, args, (command, by), (), talk)?;
+            let before = profile(path, args, (command, by), &|_| Ok(()), talk)?;
             measure(cost, &before.profile, path)?;
             Some(before)
         }
@@ -80,12 +82,12 @@ fn profile_all<S: CallSink + Sum>(
     paths: &[PathBuf],
     args: &Traced,
     how: (&str, Grouping),
-    sink: &dyn Fn() -> S,
+    sink: &MakeSink<'_, S>,
     talk: &Talk,
 ) -> Result<Profiled<S>, Failure> {
     let mut all: Option<(&Path, Profiled<S>)> = None;
     for path in paths {
-        let next: Profiled<S> = profile(path, args, how, sink(), talk)?;
+        let next: Profiled<S> = profile(path, args, how, sink, talk)?;
         match &mut all {
             None => all = Some((path, next)),
             Some((first, all)) => {
@@ -106,7 +108,7 @@ pub(crate) fn profile<S: CallSink>(
     path: &Path,
     args: &Traced,
     (command, by): (&str, Grouping),
-    sink: S,
+    sink: &MakeSink<'_, S>,
     talk: &Talk,
 ) -> Result<Profiled<S>, Failure> {
     let Opened {
@@ -116,7 +118,7 @@ pub(crate) fn profile<S: CallSink>(
         source,
     } = Opened::open(path, args, command, talk)?;
     let functions = functions(&program);
-    let mut profiler = sink.profiler(&image, functions, by);
+    let mut profiler = sink(&program)?.profiler(&image, functions, by);
     source.feed_timed((&program, &image, isa), &mut profiler, args.hart)?;
     let (profile, calls) = profiler.finish();
     if profile.doubts.count > 0 {

@@ -69,7 +69,7 @@ impl FlowCounts {
         &self,
         segments: &Segments,
         addresses: &[(u64, u64)],
-        out: &mut impl Write,
+        out: &mut dyn Write,
     ) -> io::Result<()> {
         let both = |list: Vec<((u64, u64), u64)>| {
             let inside = list.into_iter().filter_map(|((one, other), count)| {
@@ -110,7 +110,7 @@ impl FlowCounts {
     /// # Errors
     ///
     /// Failures of `out`.
-    pub fn write_profgen(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_profgen(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut jumps = self.branches();
         jumps.sort_unstable_by_key(|((source, target), _)| (*target, *source));
         let mut jumps = jumps.into_iter().peekable();

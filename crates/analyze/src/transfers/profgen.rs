@@ -130,7 +130,7 @@ pub(super) fn counted(
     target: u64,
     last: Option<u64>,
     count: u64,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let source = source.unwrap_or(0);
     write!(out, "{count}\n{:>16x}", last.unwrap_or(target))?;

@@ -163,7 +163,7 @@ impl SampleProfile {
     /// # Errors
     ///
     /// Failures of `out`.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut all: Vec<_> = self.functions.iter().collect();
         all.retain(|(name, function)| is_plain(name) && function.total + function.head() > 0);
         all.sort_by_key(|(_, function)| std::cmp::Reverse(function.total));
@@ -181,7 +181,7 @@ impl FunctionSamples {
         self.calls.max(self.entries)
     }
 
-    fn write(&self, depth: usize, out: &mut impl Write) -> io::Result<()> {
+    fn write(&self, depth: usize, out: &mut dyn Write) -> io::Result<()> {
         for (place, line) in &self.lines {
             write!(out, "{:depth$}{}: {}", "", place, line.count)?;
             for (callee, count) in line.calls.iter().filter(|(name, _)| is_plain(name)) {

@@ -12,7 +12,8 @@ use hartrace_print::profile::{self as print, Shown};
 pub(super) fn run(args: &Calls, talk: &Talk) -> Result<(), Failure> {
     let mut output = create(&args.output.output, [args.trace.as_path()])?;
     let how = ("calls", grouping(&args.measured.by));
-    let made = profile(&args.trace, &args.traced, how, Latencies::default(), talk)?;
+    let sink = |_: &_| Ok(Latencies::default());
+    let made = profile(&args.trace, &args.traced, how, &sink, talk)?;
     let by = measure(args.measured.cost, &made.profile, &args.trace)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();

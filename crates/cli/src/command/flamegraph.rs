@@ -16,7 +16,7 @@ pub(super) fn run(args: &Flamegraph, talk: &Talk) -> Result<(), Failure> {
     let files = (args.traces.as_slice(), args.baseline.as_deref());
     let by = grouping(&args.measured.by);
     let how = ("flamegraph", args.measured.cost, by);
-    let Compared { made, before, by } = compare(files, &args.traced, how, &|| (), talk)?;
+    let Compared { made, before, by } = compare(files, &args.traced, how, &|_| Ok(()), talk)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();
     let shown = Shown {

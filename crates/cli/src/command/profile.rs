@@ -5,7 +5,7 @@ mod others;
 use crate::args::{Profile, ProfileFormat, ProfileOf, is_stdout};
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{Compared, Profiled, Sum, compare, grouping};
+use crate::profiling::{Compared, MakeSink, Profiled, Sum, compare, grouping};
 use crate::source::places;
 use crate::talk::Talk;
 use hartrace_analyze::{CallSink, CallSites, Grouping, InsnCosts, Measure};
@@ -22,17 +22,19 @@ type Write<S> = fn(&Profile, &Shown<'_>, &Profiled<S>, &mut Output, &Talk) -> Re
 
 pub(super) fn run(args: &Profile, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
+    use ProfileFormat::{Folded, Json, Text};
     let by = grouping(&args.measured.by);
     match args.format {
         // Only this format has calls by the instruction that made them.
-        ProfileFormat::Callgrind => report(args, by, &CallSites::default, callgrind, talk),
-        format => match others::recording(format) {
-            Some(recording) => {
-                let by = others::grouping(format);
-                report(args, by, &|| recording.clone(), others::write, talk)
-            }
-            None => report(args, by, &|| (), write, talk),
-        },
+        ProfileFormat::Callgrind => {
+            report(args, by, &|_| Ok(CallSites::default()), callgrind, talk)
+        }
+        Text | Json | Folded => report(args, by, &|_| Ok(()), write, talk),
+        format => {
+            let by = others::grouping(format);
+            let sink = |program: &_| others::recording(format, program);
+            report(args, by, &sink, others::write, talk)
+        }
     }
 }
 
@@ -40,7 +42,7 @@ pub(super) fn run(args: &Profile, talk: &Talk) -> Result<(), Failure> {
 fn report<S: CallSink + Sum>(
     args: &Profile,
     by: Grouping,
-    sink: &dyn Fn() -> S,
+    sink: &MakeSink<'_, S>,
     write: Write<S>,
     talk: &Talk,
 ) -> Result<(), Failure> {

@@ -160,7 +160,7 @@ pub fn firefox(
     shown: &Shown<'_>,
     sequence: &PathSequence,
     modules: &[Module],
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut tables = Tables::new(shown, modules);
     let mut threads: Vec<Thread> = Vec::new();

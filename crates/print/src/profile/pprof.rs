@@ -39,7 +39,7 @@ pub fn pprof(
     shown: &Shown<'_>,
     paths: &PathRuns,
     modules: &[Module],
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<Option<String>> {
     let ranges = shown.places.line_ranges(0, u64::MAX);
     let is_coarse = paths.most() > MOST_SAMPLES;
@@ -171,7 +171,7 @@ struct FrameLine {
     line: u32,
 }
 
-struct Writer<'w, 'a, W: Write> {
+struct Writer<'w, 'a> {
     shown: &'w Shown<'a>,
     modules: &'w [Module],
     ranges: &'w LineRanges<'w>,
@@ -179,10 +179,10 @@ struct Writer<'w, 'a, W: Write> {
     /// By name, symbol and file.
     functions: HashMap<(u64, u64, u64), u64>,
     locations: HashMap<Place, u64>,
-    out: GzEncoder<W>,
+    out: GzEncoder<&'w mut dyn Write>,
 }
 
-impl<W: Write> Writer<'_, '_, W> {
+impl Writer<'_, '_> {
     /// Writes a message as a field of the profile.
     fn send(&mut self, field: u32, message: &Message) -> io::Result<()> {
         let mut whole = Message::default();

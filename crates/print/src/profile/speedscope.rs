@@ -31,7 +31,7 @@ pub fn speedscope(
     shown: &Shown<'_>,
     sequence: &PathSequence,
     name: &str,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut writer = Writer {
         shown,
@@ -57,15 +57,15 @@ pub fn speedscope(
     writeln!(writer.out, "]}}}}")
 }
 
-struct Writer<'w, 'a, W> {
+struct Writer<'w, 'a> {
     shown: &'w Shown<'a>,
     /// Numbers of functions and traps.
     frames: HashMap<What, usize>,
     list: Vec<What>,
-    out: &'w mut W,
+    out: &'w mut dyn Write,
 }
 
-impl<W: Write> Writer<'_, '_, W> {
+impl Writer<'_, '_> {
     /// The call path of a node, outermost first.
     fn path(&mut self, node: NodeId, path: &mut Vec<usize>) {
         path.clear();
@@ -96,7 +96,7 @@ impl<W: Write> Writer<'_, '_, W> {
         write!(self.out, ",\"unit\":\"none\",\"startValue\":0,\"events\":[")?;
         let (mut open, mut path) = (Vec::new(), Vec::new());
         let (mut now, mut separator) = (0u64, "");
-        let mut event = |out: &mut W, kind: char, frame: usize, at: u64| {
+        let mut event = |out: &mut dyn Write, kind: char, frame: usize, at: u64| {
             let result = write!(
                 out,
                 "{separator}{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{at}}}"

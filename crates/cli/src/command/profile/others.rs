@@ -7,7 +7,8 @@ use crate::settings::Program;
 use crate::source::scopes;
 use crate::talk::Talk;
 use hartrace_analyze::{
-    FlowCounts, Grouping, Module, PathRuns, PathSequence, Recording, SampleProfile, mmap_events,
+    FlowCounts, Grouping, Module, PathRuns, PathSequence, Recording, SampleProfile, Segments,
+    mmap_events,
 };
 use hartrace_capture::output::Output;
 use hartrace_print::diagnostic::{Code, Diagnostic};
@@ -15,14 +16,19 @@ use hartrace_print::profile::{self as print, Shown};
 use hartrace_print::words::counted;
 use std::io::{self, Write as _};
 
-/// What is kept of a trace for a format; `None` if it is made of the profile alone.
-pub(super) fn recording(format: ProfileFormat) -> Option<Recording> {
-    use ProfileFormat::{Autofdo, Firefox, Llvm, Pprof, Profgen, Speedscope};
+/// What is kept of a trace for a format, if the program has what the format needs.
+pub(super) fn recording(format: ProfileFormat, program: &Program) -> Result<Recording, Failure> {
     match format {
-        Pprof => Some(Recording::Paths(PathRuns::default())),
-        Speedscope | Firefox => Some(Recording::Sequence(PathSequence::default())),
-        Llvm | Profgen | Autofdo => Some(Recording::Flow(FlowCounts::default())),
-        _ => None,
+        ProfileFormat::Pprof => Ok(Recording::Paths(PathRuns::default())),
+        ProfileFormat::Speedscope | ProfileFormat::Firefox => {
+            Ok(Recording::Sequence(PathSequence::default()))
+        }
+        _ if modules(program).is_empty() => Err(no_program().into()),
+        ProfileFormat::Llvm => {
+            scopes(program)?;
+            Ok(Recording::Flow(FlowCounts::default()))
+        }
+        _ => Ok(Recording::Flow(FlowCounts::default())),
     }
 }
 
@@ -72,11 +78,11 @@ pub(super) fn write(
             say_left_out(args, sequence, talk);
         }
         Recording::Flow(flow) => {
-            let Some(first) = modules.first() else {
-                return Err(no_program().into());
-            };
+            let first = modules.first().map(|module| &module.segments);
             let written = match args.format {
-                ProfileFormat::Autofdo => flow.write_autofdo(&first.segments, &[], out),
+                ProfileFormat::Autofdo => {
+                    flow.write_autofdo(first.unwrap_or(&Segments::default()), &[], out)
+                }
                 ProfileFormat::Llvm => {
                     let scopes = scopes(&made.program)?;
                     let profile = SampleProfile::new(flow, &made.image, &scopes);
