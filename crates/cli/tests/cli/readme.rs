@@ -25,7 +25,10 @@ fn samples_are_real() {
 #[test]
 fn samples_of_the_guide_are_real() {
     for chapter in ["firmware", "verification", "system", "performance", "tools"] {
-        assert!(samples(&format!("docs/guide/{chapter}.md")) > 2, "{chapter}");
+        assert!(
+            samples(&format!("docs/guide/{chapter}.md")) > 2,
+            "{chapter}"
+        );
     }
 }
 
@@ -159,15 +162,20 @@ fn the_page_of_commands_is_their_help() {
             .unwrap();
         text(&output.stdout).to_owned()
     };
-    let mut page = "# Commands\n\nThis is what `hartrace COMMAND --help` prints. `hartrace man -o DIR` \
+    let mut page =
+        "# Commands\n\nThis is what `hartrace COMMAND --help` prints. `hartrace man -o DIR` \
                     writes the same as\nmanual pages, and `hartrace completions` completions for a \
                     shell.\n"
-        .to_owned();
+            .to_owned();
     let overview = help(&[]);
     let commands = overview.split_once("Commands:\n").unwrap().1;
     let commands = commands.split("\n\n").next().unwrap();
     for line in commands.lines() {
-        let Some(name) = line.split_whitespace().next().filter(|name| *name != "help") else {
+        let Some(name) = line
+            .split_whitespace()
+            .next()
+            .filter(|name| *name != "help")
+        else {
             continue;
         };
         write!(page, "\n## {name}\n\n```text\n{}```\n", help(&[name])).unwrap();
