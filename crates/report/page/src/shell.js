@@ -54,6 +54,10 @@ export class Shell {
     this.runs = h("div", { class: "runs" });
     this.message = h("p", { class: "failure", role: "alert", hidden: true });
     context.backend.failed = (/** @type {string} */ text) => this.fail(text);
+    this.busy = h("span", { class: "busy", role: "status" });
+    context.backend.waiting = (/** @type {boolean} */ busy) => {
+      this.busy.textContent = busy ? "Decoding\u2026" : "";
+    };
     fill(
       root,
       h(
@@ -71,6 +75,7 @@ export class Shell {
         h("span", { class: "brand" }, "hartrace"),
         this.runs,
         h("span", { class: "spring" }),
+        this.busy,
         context.theme.control(),
       ),
       this.nav,
