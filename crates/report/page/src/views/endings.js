@@ -138,7 +138,7 @@ function instructionsTable(run, track, rows, caption, limit) {
     columns: [
       {
         key: "at",
-        label: run.axis.isTime ? "Time" : "Instruction",
+        label: run.axis.isTime ? "Time" : "Number",
         numeric: true,
         cell: (row) => timelineLink(run, track, rows.at[row], 0),
       },
