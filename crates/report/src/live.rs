@@ -49,11 +49,11 @@ const LARGE: &str = "This part is too long to be decoded at once: short calls ar
 
 /// An answer, and what it lacks.
 #[derive(Serialize)]
-struct Noted<T> {
+struct Lacking<T> {
     #[serde(flatten)]
     answer: T,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    lack: Option<&'static str>,
 }
 
 /// An overview of a trace, and places from which parts of it can be decoded.
@@ -246,8 +246,8 @@ impl<'a> Live<'a> {
             return None;
         }
         let width = (until - from) / pixels;
-        let (answer, note) = self.slices(track, (from, until), width)?;
-        serde_json::to_vec(&Noted { answer, note }).ok()
+        let (answer, lack) = self.slices(track, (from, until), width)?;
+        serde_json::to_vec(&Lacking { answer, lack }).ok()
     }
 
     /// Why a part was not decoded.
@@ -276,7 +276,7 @@ impl<'a> Live<'a> {
             false => None,
         };
         let is_coarse = width < index.width && detailed.is_none();
-        let note = is_coarse.then(|| self.lack());
+        let lack = is_coarse.then(|| self.lack());
         let slices = detailed.unwrap_or_else(|| whole.window(axis, range, width));
         let mut slices: Vec<(Slice, bool)> = slices.into_iter().map(|s| (s, false)).collect();
         let gaps = index.gaps.iter().filter(|(id, gap)| {
@@ -288,7 +288,7 @@ impl<'a> Live<'a> {
         slices.truncate(ANSWER);
         let scale = self.index.scale;
         let columns = columns_of(&slices, &scale, &self.numbered, &mut self.strings);
-        Some((columns, note))
+        Some((columns, lack))
     }
 
     /// Executed instructions, from a place on.
@@ -301,8 +301,8 @@ impl<'a> Live<'a> {
             .clamp(1, INSTRUCTIONS);
         let hart = self.index.tracks.get(track)?.track.hart;
         let Some(snapshot) = self.snapshot(hart, at, count) else {
-            let (answer, note) = (Rows::default(), Some(self.lack()));
-            return serde_json::to_vec(&Noted { answer, note }).ok();
+            let (answer, lack) = (Rows::default(), Some(self.lack()));
+            return serde_json::to_vec(&Lacking { answer, lack }).ok();
         };
         let named = (&self.index.functions, &self.numbered);
         let (code, scale) = ((self.image, &self.places), self.index.scale);
@@ -313,7 +313,7 @@ impl<'a> Live<'a> {
         };
         let strings = &mut self.strings;
         let answer = code::rows(&snapshot, code, named, (&scale, limit), strings);
-        serde_json::to_vec(&Noted { answer, note: None }).ok()
+        serde_json::to_vec(&Lacking { answer, lack: None }).ok()
     }
 
     /// The next slice of some functions, or the last one before a place.

@@ -287,26 +287,23 @@ impl Taken<'_> {
             return;
         }
         self.insn += u64::from(run.insns);
+        let mut wanted = u64::from(run.insns);
         if self.runs.is_empty() {
             match self.axis {
                 Measure::Instructions if self.insn <= self.at => return,
-                Measure::Instructions => {}
+                Measure::Instructions => wanted = wanted.min(self.insn - self.at),
                 Measure::Time if self.time.unwrap_or(0) <= self.at => {
                     self.before = Some(passed);
                     return;
                 }
                 Measure::Time => {
-                    if let Some(before) = self.before.take() {
-                        self.take(before);
-                    }
+                    let before = self.before.take();
+                    wanted += before.map_or(0, |before| u64::from(before.run.insns));
+                    self.runs.extend(before);
                 }
             }
         }
-        self.take(passed);
-    }
-
-    fn take(&mut self, passed: Passed) {
-        self.left = self.left.saturating_sub(passed.run.insns.into());
+        self.left = self.left.saturating_sub(wanted);
         self.runs.push(passed);
     }
 }

@@ -74,8 +74,8 @@ fn part(document: &Value, path: &str, query: &str) -> Option<Value> {
                 number(query, "until")?,
                 number(query, "pixels")?,
             );
-            if let Some(note) = document.get("lacks") {
-                answer["note"] = note.clone();
+            if let Some(lack) = document.get("lacks") {
+                answer["lack"] = lack.clone();
             }
             Some(answer)
         }

@@ -25,7 +25,7 @@ export function fixedTrack(index) {
   return {
     depths: index.depths,
     changed: () => {},
-    note: "",
+    lack: "",
     index: () => index,
     want: () => {},
     isSettled: () => true,
@@ -89,7 +89,7 @@ class LiveTrack {
     /** @type {{from: number, until: number, pixel: number, index: SliceIndex}|null} */
     this.detail = null;
     /** What the server lacks of the window. */
-    this.note = "";
+    this.lack = "";
     this.pending = "";
     this.timer = 0;
     this.isLoading = false;
@@ -174,7 +174,7 @@ class LiveTrack {
     this.pending = "";
     if (!answer) return;
     this.detail = { ...window, index: new SliceIndex(answer) };
-    this.note = answer.note ?? "";
+    this.lack = answer.lack ?? "";
     this.depths = Math.max(this.depths, this.detail.index.depths);
     this.changed();
   }

@@ -339,8 +339,9 @@ export class Stage {
       previous: () => index.sibling(slice, -1),
     };
     const found = steps[move]();
-    // A caller is looked at where its callee is.
-    const at = move === "parent" ? selection.at : undefined;
+    // A caller is looked at where its callee is, and so is a call that began before the window.
+    const isAround = found >= 0 && (move === "parent" || (move === "child" && index.begin[found] < this.view.from));
+    const at = isAround ? selection.at : undefined;
     if (found >= 0) this.select(this.selectionOf(selection.lane, found, at), true);
     else this.walkToLane(move, selection.lane);
   }

@@ -95,7 +95,7 @@ export class Details {
     fill(
       parent,
       h("h3", null, "Instructions from " + from),
-      rows.note && h("p", { class: "soft" }, rows.note),
+      rows.lack && h("p", { class: "soft" }, rows.lack),
       h(
         "ol",
         { class: "instructions mono" },
@@ -230,7 +230,7 @@ function callers(stage, selection) {
   const { run } = stage.lanes[selection.lane];
   const shown = chain.slice(0, CALLERS);
   return [
-    h("h3", null, "Called by"),
+    h("h3", null, selection.kind === KIND.trap ? "Interrupted calls" : "Called by"),
     h(
       "ol",
       { class: "callers" },

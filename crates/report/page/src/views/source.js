@@ -167,7 +167,16 @@ export function sourceTable(run, source) {
         numeric: true,
         cell: (row) => lineCell(run, source, row, functionOf),
       },
-      { key: "text", label: "Source", class: "code", cell: (row) => source.lines[row] ?? "" },
+      ...(hasNoText(source)
+        ? []
+        : [
+            {
+              key: "text",
+              label: "Source",
+              class: "code",
+              cell: (/** @type {number} */ row) => source.lines[row] ?? "",
+            },
+          ]),
       {
         key: "branches",
         label: "Branches",

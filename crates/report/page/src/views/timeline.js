@@ -51,7 +51,7 @@ export function timelineView(context, run, route) {
       remember();
     },
     onData: () => {
-      lack.textContent = stage.lanes.find((lane) => lane.data.note)?.data.note ?? "";
+      lack.textContent = stage.lanes.find((lane) => lane.data.lack)?.data.lack ?? "";
       details.show(stage);
     },
     onWindow: () => {
