@@ -110,6 +110,7 @@ export class Finder {
       lane,
       begin: hit.begin,
       end: hit.end,
+      at: hit.begin,
       depth: hit.depth,
       function: hit.function,
       kind: 0,
