@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const MOST: u64 = 40_000_000;
 
 /// How long an answer may take, where a trace can only be decoded from its start.
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Instructions after which the time is looked at.
 const LOOK: u64 = 1 << 18;
