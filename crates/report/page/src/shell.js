@@ -128,9 +128,7 @@ export class Shell {
       ),
     );
     // In a narrow window the views are a row that scrolls.
-    this.nav
-      .querySelector("[aria-current=page]")
-      ?.scrollIntoView({ block: "nearest", inline: "center" });
+    this.nav.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
     const { runs } = this.context.report;
     if (runs.length === 1)
       return fill(this.runs, h("span", { class: "run-name", title: run.name }, run.name));

@@ -142,12 +142,17 @@ export class Run {
   /** The name of the code that a trap interrupted: a function, or an address without one. @param {number} trap */
   interruptedName(trap) {
     const { traps } = this.data;
-    return traps.function[trap] < 0 && traps.epc[trap] ? traps.epc[trap] : this.functionName(traps.function[trap]);
+    return traps.function[trap] < 0 && traps.epc[trap]
+      ? traps.epc[trap]
+      : this.functionName(traps.function[trap]);
   }
 
   /** How many traps there are, listed or not. */
   get trapCount() {
-    return (this.data.interrupts || []).reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.count, 0);
+    return (this.data.interrupts || []).reduce(
+      (/** @type {number} */ sum, /** @type {any} */ row) => sum + row.count,
+      0,
+    );
   }
 
   /** Was a function executed, or something that it called? @param {number} number */

@@ -340,7 +340,8 @@ export class Stage {
     };
     const found = steps[move]();
     // A caller is looked at where its callee is, and so is a call that began before the window.
-    const isAround = found >= 0 && (move === "parent" || (move === "child" && index.begin[found] < this.view.from));
+    const isAround =
+      found >= 0 && (move === "parent" || (move === "child" && index.begin[found] < this.view.from));
     const at = isAround ? selection.at : undefined;
     if (found >= 0) this.select(this.selectionOf(selection.lane, found, at), true);
     else this.walkToLane(move, selection.lane);

@@ -91,7 +91,11 @@ export class Details {
     const rows = await backend.instructions(run, track, selection.at, INSTRUCTIONS);
     if (!rows || !parent.isConnected) return;
     const from =
-      selection.at === selection.begin ? "its start" : run.axis.isTime ? "time " + run.axis.position(selection.at) : run.axis.position(selection.at);
+      selection.at === selection.begin
+        ? "its start"
+        : run.axis.isTime
+          ? "time " + run.axis.position(selection.at)
+          : run.axis.position(selection.at);
     fill(
       parent,
       h("h3", null, "Instructions from " + from),
@@ -99,23 +103,25 @@ export class Details {
       h(
         "ol",
         { class: "instructions mono" },
-        rows.text.slice(0, INSTRUCTIONS).map((/** @type {string} */ text, /** @type {number} */ row) =>
-          h(
-            "li",
-            null,
-            rows.function[row] >= 0
-              ? h(
-                  "a",
-                  { href: link("code", run.number, [rows.function[row]], { address: rows.address[row] }) },
-                  rows.address[row],
-                )
-              : rows.address[row],
-            " ",
-            text,
-            " ",
-            h("span", { class: "soft" }, rows.note[row]),
+        rows.text
+          .slice(0, INSTRUCTIONS)
+          .map((/** @type {string} */ text, /** @type {number} */ row) =>
+            h(
+              "li",
+              null,
+              rows.function[row] >= 0
+                ? h(
+                    "a",
+                    { href: link("code", run.number, [rows.function[row]], { address: rows.address[row] }) },
+                    rows.address[row],
+                  )
+                : rows.address[row],
+              " ",
+              text,
+              " ",
+              h("span", { class: "soft" }, rows.note[row]),
+            ),
           ),
-        ),
       ),
     );
   }

@@ -87,7 +87,8 @@ function beforeTrap(run, before, limit) {
       trapLink(run, before.trap, title),
       " in " + run.interruptedName(before.trap) + ", " + run.trackName(track),
     ),
-    before.again && h("p", { class: "soft" }, "At the same position as the one before: nothing was executed in between."),
+    before.again &&
+      h("p", { class: "soft" }, "At the same position as the one before: nothing was executed in between."),
     h(
       "div",
       { class: "with-callers" },
@@ -154,11 +155,7 @@ function instructionsTable(run, track, rows, caption, limit) {
         label: "What happened",
         cell: (row) =>
           rows.note[row]
-            ? h(
-                "span",
-                { class: rows.kind?.[row] > 0 ? "exception-sign" : "" },
-                rows.note[row],
-              )
+            ? h("span", { class: rows.kind?.[row] > 0 ? "exception-sign" : "" }, rows.note[row])
             : null,
       },
       { key: "function", label: "Function", cell: (row) => functionLink(run, rows.function[row]) },

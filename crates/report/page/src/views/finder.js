@@ -111,6 +111,7 @@ export class Finder {
       begin: hit.begin,
       end: hit.end,
       at: hit.begin,
+      turn: 0,
       depth: hit.depth,
       function: hit.function,
       kind: 0,

@@ -132,11 +132,7 @@ export function functionsView(context, run, route) {
   field.value = route.query.filter ?? "";
   const apply = () => {
     const matches = field.value.trim() ? matcher(field.value) : () => true;
-    table.show(
-      (row) =>
-        (!executed.checked || run.isExecuted(row)) &&
-        matches(run.functionName(row)),
-    );
+    table.show((row) => (!executed.checked || run.isExecuted(row)) && matches(run.functionName(row)));
     status.textContent = count(table.rows.length) + " of " + plural(run.functionCount, "function");
   };
   apply();

@@ -142,13 +142,7 @@ function worstInterrupts(run) {
         null,
         h("th", { scope: "row" }, row.name),
         h("td", { class: "number" }, count(row.count)),
-        h(
-          "td",
-          { class: "number" },
-          worst
-            ? worstLink(run, worst)
-            : "\u2013",
-        ),
+        h("td", { class: "number" }, worst ? worstLink(run, worst) : "\u2013"),
       ),
     );
   return card(

@@ -140,7 +140,9 @@ export function sourceTable(run, source) {
   const functionOf = functionByLine(run, source.file);
   const { taken, not_taken } = run.data.branches;
   const partial = (/** @type {number} */ row) =>
-    (branches.get(lineOf(source, row)) ?? []).some((branch) => taken[branch] === 0 || not_taken[branch] === 0);
+    (branches.get(lineOf(source, row)) ?? []).some(
+      (branch) => taken[branch] === 0 || not_taken[branch] === 0,
+    );
   return new Table({
     caption: "Lines of the source",
     length: source.count.length,
