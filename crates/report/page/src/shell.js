@@ -127,8 +127,10 @@ export class Shell {
         ),
       ),
     );
-    // In a narrow window the views are a row that scrolls.
-    this.nav.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    // In a narrow window the views are a row that scrolls. `scrollIntoView` would also move
+    // where the Tab key begins.
+    const shown = this.nav.querySelector("[aria-current=page]");
+    if (shown) this.nav.scrollLeft = shown.offsetLeft - (this.nav.clientWidth - shown.offsetWidth) / 2;
     const { runs } = this.context.report;
     if (runs.length === 1)
       return fill(this.runs, h("span", { class: "run-name", title: run.name }, run.name));
