@@ -6,12 +6,11 @@ use crate::args::{Profile, ProfileFormat, ProfileOf, is_stdout};
 use crate::failure::Failure;
 use crate::files::create;
 use crate::profiling::{Compared, MakeSink, Profiled, Sum, compare, grouping};
-use crate::source::places;
+use crate::source::{places, source_text};
 use crate::talk::Talk;
 use hartrace_analyze::{CallSink, CallSites, Grouping, InsnCosts, Measure};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::similar_symbols;
-use hartrace_capture::source_text::SourceText;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::profile::{self as print, Shown};
 use std::io::{self, IsTerminal as _};
@@ -177,11 +176,11 @@ fn callgrind(
 fn write(
     args: &Profile,
     shown: &Shown<'_>,
-    _: &Profiled,
+    made: &Profiled,
     out: &mut Output,
     _: &Talk,
 ) -> Result<(), Failure> {
-    let text = SourceText::new(args.sources.source_dir.clone());
+    let text = source_text(&args.sources, [&made.program]);
     let line = |file: &str, number: u32| text.line(file, number);
     let written = match (args.format, args.of) {
         (ProfileFormat::Json, _) => print::json(shown, out),
