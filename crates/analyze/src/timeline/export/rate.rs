@@ -45,11 +45,16 @@ impl Rate {
         }
     }
 
-    /// Where each interval begins, and instructions in 1000 units of time.
-    pub(super) fn values(&self) -> Vec<(u64, f64)> {
+    /// Where each interval begins, and instructions in `per` units of time. Counting
+    /// starts again.
+    pub(super) fn take(&mut self, per: f64) -> Vec<(u64, f64)> {
         let length = (1u64 << self.scale) as f64;
         let starts = (0u64..).map(|n| self.first + (n << self.scale));
-        let rate = |insns: &u64| *insns as f64 * 1000.0 / length;
-        starts.zip(self.insns.iter().map(rate)).collect()
+        let rate = |insns: &u64| *insns as f64 * per / length;
+        let values = starts.zip(self.insns.iter().map(rate)).collect();
+        self.insns.clear();
+        self.scale = 0;
+        self.first = self.last.map_or(0, |last| last.time);
+        values
     }
 }
