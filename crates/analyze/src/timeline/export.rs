@@ -269,11 +269,12 @@ impl<'w> Export<'w> {
                 Some(scale) => ("instructions per microsecond", scale.per_microsecond()),
                 None => ("instructions per 1000 units of time", 1000.0),
             };
+            let most = self.writer.most_values();
             for (hart, rate) in self.rates.iter_mut() {
                 self.writer.counter(&Counter {
                     name,
                     hart: Some(hart),
-                    values: &rate.take(per),
+                    values: &rate.take(per, most),
                 })?;
             }
         }

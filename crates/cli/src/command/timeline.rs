@@ -40,6 +40,11 @@ pub(super) fn run(args: &Timeline, talk: &Talk) -> Result<(), Failure> {
     }
     let (made, held, plan) = measure(args, plan, talk)?;
     let exported = held.tried(made.exported)?;
+    // What is left out of a large file makes it small enough.
+    let is_known = held.fits() || args.min_duration.is_some();
+    if is_known && held.count() > most(args) {
+        talk.warning(&too_large(args, held.count()));
+    }
     let (exported, least) = match held.fits() {
         true => {
             destination.copy(&held)?;
@@ -48,9 +53,6 @@ pub(super) fn run(args: &Timeline, talk: &Talk) -> Result<(), Failure> {
         false => {
             again(args)?;
             let plan = second(args, &exported, held.count(), plan);
-            if args.min_duration.is_some() && held.count() > most(args) {
-                talk.warning(&too_large(args, held.count()));
-            }
             let made = attempt(args, &plan, &mut destination, &talk.silent())?;
             (destination.tried(made.exported)?, plan.least)
         }

@@ -14,6 +14,7 @@ mod causes;
 mod compare;
 mod config;
 mod crash;
+mod ctf;
 mod ctr;
 mod ctr_inputs;
 mod data;
@@ -41,6 +42,7 @@ mod trace;
 mod verify;
 mod view;
 mod views;
+mod waveform;
 
 use std::ffi::OsStr;
 use std::fs;

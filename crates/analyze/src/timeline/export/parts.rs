@@ -138,6 +138,11 @@ impl SliceWriter for Parts<'_> {
         Ok(())
     }
 
+    fn most_values(&self) -> usize {
+        // A few hundredths of the file.
+        (self.limit / 1000).clamp(16, 4096) as usize
+    }
+
     fn counter(&mut self, counter: &Counter<'_>) -> io::Result<()> {
         self.part.writer.counter(counter)
     }

@@ -170,7 +170,7 @@ fn rates_keep_all_instructions_in_bounded_memory() {
             time: 1000 + 7 * n,
         });
     }
-    let values = rate.take(1000.0);
+    let values = rate.take(1000.0, 4096);
     assert!((2048..=4096).contains(&values.len()), "{}", values.len());
     let width = (values[1].0 - values[0].0) as f64;
     let sum: f64 = values.iter().map(|(_, rate)| rate * width / 1000.0).sum();

@@ -156,6 +156,11 @@ pub trait SliceWriter {
         Ok(())
     }
 
+    /// How many values a counter may have in a file.
+    fn most_values(&self) -> usize {
+        4096
+    }
+
     /// A counter, after all slices of a file.
     ///
     /// # Errors
