@@ -122,6 +122,8 @@ pub struct Memory {
     /// Per frame, whether stores to it must be noted: it has decoded code, or
     /// the host watches it.
     watched: Vec<bool>,
+    /// Those the host watches.
+    pinned: Vec<u32>,
     /// Frames written since they were decoded; the harts forget their code.
     stale: Vec<u32>,
 }
@@ -165,6 +167,7 @@ impl Memory {
             regions,
             code: vec![0; total as usize],
             watched: vec![false; total as usize],
+            pinned: Vec::new(),
             stale: Vec::new(),
         };
         let at = memory.rest.len() - rom_region.size as usize;
@@ -278,8 +281,14 @@ impl Memory {
         self.watch(frame)
     }
 
+    /// Watches stores to a page for the host, for good.
+    pub(crate) fn pin(&mut self, frame: u32) {
+        self.watch(frame);
+        self.pinned.push(frame);
+    }
+
     /// Watches stores to a page from now on. True when it was not watched.
-    pub(crate) fn watch(&mut self, frame: u32) -> bool {
+    fn watch(&mut self, frame: u32) -> bool {
         match self.watched.get_mut(frame as usize) {
             Some(watched) => !core::mem::replace(watched, true),
             None => false,
@@ -348,12 +357,16 @@ impl Memory {
     }
 
     /// The frames whose code has changed since the last call; it is to be
-    /// forgotten now. Until then stores to it are noted, however many.
+    /// forgotten now. Until then stores to it are noted, however many; from then on
+    /// none are, until there is code again.
     pub(crate) fn take_stale(&mut self) -> Vec<u32> {
         let stale = core::mem::take(&mut self.stale);
         for &frame in &stale {
             if let Some(marks) = self.code.get_mut(frame as usize) {
                 *marks = 0;
+            }
+            if let Some(watched) = self.watched.get_mut(frame as usize) {
+                *watched = self.pinned.contains(&frame);
             }
         }
         stale

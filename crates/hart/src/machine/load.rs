@@ -143,7 +143,7 @@ impl Machine {
             let ends = program.tohost.map(|addr| [addr, addr.wrapping_add(7)]);
             for addr in ends.into_iter().flatten() {
                 if let Some(spot) = self.bus.memory.spot(addr) {
-                    self.bus.memory.watch(spot.frame);
+                    self.bus.memory.pin(spot.frame);
                 }
             }
             self.fromhost = program.fromhost.unwrap_or(0);
