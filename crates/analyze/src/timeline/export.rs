@@ -121,14 +121,6 @@ struct OutTrack {
     now: u64,
 }
 
-impl OutTrack {
-    /// Where what is open and written can be interrupted: what is not written yet begins
-    /// there, or later.
-    fn seam(&self) -> u64 {
-        self.open.get(self.written).map_or(self.now, |o| o.begin)
-    }
-}
-
 struct Open {
     kind: SliceKind,
     begin: u64,
@@ -305,21 +297,32 @@ impl<'w> Export<'w> {
 
     /// Goes on in another file: what is open ends in one and begins in the other.
     fn cut(&mut self) -> io::Result<()> {
+        let mut nows: PerHart<u64> = PerHart::default();
         for out in &self.tracks {
+            let now = nows.of(out.hart);
+            *now = out.now.max(*now);
+        }
+        // What is not written yet begins where what is written is interrupted, or later.
+        let mut seam = |out: &OutTrack| match out.open.get(out.written) {
+            Some(open) => open.begin,
+            None => *nows.of(out.hart),
+        };
+        let seams: Vec<u64> = self.tracks.iter().map(&mut seam).collect();
+        for (out, seam) in self.tracks.iter_mut().zip(&seams) {
+            out.now = out.now.max(*seam);
             for _ in 0..out.written {
-                self.writer.end(out.id, out.seam(), Arrow::None)?;
+                self.writer.end(out.id, *seam, Arrow::None)?;
             }
         }
-        let until = self.tracks.iter().map(OutTrack::seam).max();
-        self.write_counters(until.unwrap_or(0))?;
+        self.write_counters(seams.iter().copied().max().unwrap_or(0))?;
         self.writer.next_file()?;
         for (id, track) in (0..).zip(&self.described) {
             self.writer.track(&track.of(id))?;
         }
-        for out in &self.tracks {
+        for (out, seam) in self.tracks.iter().zip(seams) {
             for open in out.open.iter().take(out.written) {
                 let again = Open {
-                    begin: out.seam(),
+                    begin: seam,
                     arrow: Arrow::None,
                     ..*open
                 };

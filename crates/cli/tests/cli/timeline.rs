@@ -238,6 +238,10 @@ fn chrome(file: &str) -> Decoded {
                 let on = nesting.get_mut(&track).unwrap();
                 done.to.push(on.arrow(id("id"), id("ts")));
             }
+            "i" => {
+                assert_eq!((name, event["cat"].as_str()), ("resumed", Some("trap")));
+                assert!(id("ts") >= nesting[&track].last);
+            }
             "C" => {
                 let value = event["args"]["value"].as_f64().unwrap();
                 let counter = done.counters.entry(name.to_owned()).or_default();

@@ -131,6 +131,14 @@ impl SliceWriter for Chrome<'_> {
     }
 
     fn resumed(&mut self, track: u32, at: u64, arrow: u64) -> io::Result<()> {
+        // Viewers draw the arrow to this event; without it, to the trap that ends here.
+        let hart = self.hart(track);
+        let _ = write!(
+            self.line,
+            r#"{{"ph":"i","s":"t","name":"resumed","cat":"trap","pid":{hart},"tid":{track}"#
+        );
+        self.time(at, "}");
+        self.send()?;
         self.flow((track, at), Arrow::To(arrow))
     }
 
