@@ -611,6 +611,35 @@ mod tests {
         assert_eq!(entries(folder.path()), ["file"]);
     }
 
+    #[test]
+    fn a_folder_appears_at_the_end_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let out = OutputFolder::create(&path).unwrap();
+        out.file("a").unwrap().write_all(b"half").unwrap();
+        assert!(out.file("a").is_err());
+        assert!(!path.exists());
+        drop(out);
+        assert!(entries(folder.path()).is_empty());
+
+        // An empty one makes way.
+        fs::create_dir(&path).unwrap();
+        let out = OutputFolder::create(&path).unwrap();
+        let mut file = out.file("a").unwrap();
+        file.write_all(b"all").unwrap();
+        file.flush().unwrap();
+        out.finish().unwrap();
+        assert_eq!(entries(folder.path()), ["out"]);
+        assert_eq!(fs::read(path.join("a")).unwrap(), b"all");
+
+        let problem = |path: &Path| OutputFolder::create(path).err().unwrap().problem;
+        assert!(matches!(problem(&path), OutputProblem::NotEmpty));
+        assert!(matches!(problem(&path.join("a")), OutputProblem::Open(_)));
+        let missing = folder.path().join("none/out");
+        assert!(matches!(problem(&missing), OutputProblem::NoFolder(_)));
+        assert_eq!(entries(folder.path()), ["out"]);
+    }
+
     #[cfg(unix)]
     #[test]
     fn permissions_links_and_devices_are_kept() {

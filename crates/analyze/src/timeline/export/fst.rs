@@ -392,3 +392,79 @@ fn zlib(bytes: &[u8]) -> io::Result<Vec<u8>> {
     packer.write_all(bytes)?;
     packer.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A section starts with the values and the time with which the one before ended.
+    #[test]
+    fn sections_follow_each_other() {
+        let scopes = [Scope {
+            name: "s".to_owned(),
+            signals: vec![
+                ("a", Kind::Bits(4)),
+                ("b", Kind::Text),
+                ("c", Kind::Bits(1)),
+            ],
+        }];
+        let mut sections = Sections::new(&scopes, 100);
+        let mut files = [Vec::new(), Vec::new(), Vec::new()];
+        let [first, second, third] = &mut files;
+        sections.time(100);
+        assert!(sections.differs(0, Value::Bits(5)) && !sections.differs(0, Value::Unknown));
+        sections.change(0, Value::Bits(5));
+        sections.change(1, Value::Text("five"));
+        assert!(!sections.differs(0, Value::Bits(5)) && sections.differs(2, Value::Bits(0)));
+        sections.time(130);
+        sections.change(2, Value::Bits(1));
+        sections.write(first).unwrap();
+        sections.time(200);
+        sections.change(0, Value::Unknown);
+        sections.write(second).unwrap();
+        // Nothing has happened.
+        sections.write(third).unwrap();
+        let number = |bytes: &[u8], at: usize| {
+            let bytes: [u8; 8] = bytes[at..at + 8].try_into().unwrap();
+            u64::from_be_bytes(bytes)
+        };
+        let starts = files.each_ref().map(|bytes| {
+            // Type, length, begin, end, memory, then the frame: its length twice, signals.
+            assert_eq!(
+                (bytes[0], number(bytes, 1)),
+                (CHANGES, bytes.len() as u64 - 1)
+            );
+            assert_eq!(bytes[33..36], [5, 5, 3]);
+            let frame = String::from_utf8(bytes[36..41].to_vec()).unwrap();
+            let times = number(bytes, bytes.len() - 8);
+            (number(bytes, 9), number(bytes, 17), frame, times)
+        });
+        let expected = [
+            (100, 130, "xxxxx".to_owned(), 2),
+            (130, 200, "01011".to_owned(), 1),
+            (200, 200, "xxxx1".to_owned(), 1),
+        ];
+        assert_eq!(starts, expected);
+        // Of the first: 0101 at the first time, and the bit at the second.
+        let chain = |at: usize| &files[0][at..];
+        assert_eq!(chain(41)[..2], [3, b'Z']);
+        assert_eq!(chain(43)[..3], [0, 0, 0x50]);
+        assert_eq!(chain(46)[..7], [0, 0, 4, b'f', b'i', b'v', b'e']);
+        assert_eq!(chain(53)[..2], [0, 1 << 2 | 1 << 1]);
+    }
+
+    #[test]
+    fn signed_numbers() {
+        for (value, bytes) in [
+            (0, &[0][..]),
+            (63, &[63]),
+            (64, &[0xc0, 0]),
+            (-1, &[0x7f]),
+            (-65, &[0xbf, 0x7f]),
+        ] {
+            let mut out = Vec::new();
+            signed(&mut out, value);
+            assert_eq!(out, bytes, "{value}");
+        }
+    }
+}

@@ -42,7 +42,7 @@ const COUNTER: u64 = 4;
 const HARTS: u64 = 1 << 32;
 const COUNTERS: u64 = 2 << 32;
 
-/// A message of Protocol Buffers that is being written.
+/// A message of Protocol Buffers that is being written: all that is needed of that format.
 #[derive(Clone, Debug, Default)]
 struct Message(Vec<u8>);
 

@@ -4,7 +4,7 @@
 use super::Scratch;
 use super::spool::{Change, NewScratch, Spool};
 use crate::stacks::Measure;
-use hartrace_flow::{Consumer, Context, Event, HartId, Kept, Ownership, PerHart, Run};
+use hartrace_flow::{Consumer, Context, DataAccess, Event, HartId, Kept, Ownership, PerHart, Run};
 use std::cell::{RefCell, RefMut};
 use std::io;
 use std::ops::ControlFlow;
@@ -154,6 +154,10 @@ impl Consumer for Signals<'_> {
             self.run(hart, run);
         }
         self.inner.runs(hart, runs)
+    }
+
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        self.inner.accesses(hart, accesses)
     }
 
     fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
