@@ -99,11 +99,18 @@ pub struct Export<'w> {
     /// The track of the gaps of each hart.
     gaps: FxHashMap<HartId, (u32, u64)>,
     rates: PerHart<Rate>,
-    /// Values over the axis, and how many of each are in earlier files.
-    counters: Vec<(String, Vec<(u64, f64)>, usize)>,
+    counters: Vec<Counted>,
     arrows: Arrows,
     done: Exported,
     error: Option<io::Error>,
+}
+
+/// Values over the axis.
+struct Counted {
+    name: String,
+    values: Vec<(u64, f64)>,
+    /// How many of them are in earlier files.
+    done: usize,
 }
 
 struct Described {
@@ -231,7 +238,11 @@ impl<'w> Export<'w> {
     /// Values over the axis, such as the bytes of the trace. For a timeline in several
     /// files they are given before the events.
     pub fn counter(&mut self, name: &str, values: Vec<(u64, f64)>) {
-        self.counters.push((name.to_owned(), values, 0));
+        self.counters.push(Counted {
+            name: name.to_owned(),
+            values,
+            done: 0,
+        });
     }
 
     /// No more slices: writes counters, those given and instructions over time.
@@ -270,7 +281,7 @@ impl<'w> Export<'w> {
                 })?;
             }
         }
-        for (name, values, done) in &mut self.counters {
+        for Counted { name, values, done } in &mut self.counters {
             let rest = values.get(*done..).unwrap_or(&[]);
             let count = rest.iter().take_while(|(at, _)| *at < until).count();
             let values = rest.get(..count).unwrap_or(&[]);

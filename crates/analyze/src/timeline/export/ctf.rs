@@ -12,7 +12,7 @@ use super::{Arrow, Beginning, Category, Counter, FileTrack, SliceWriter, Timesca
 use hartrace_flow::{Cause, HartId, Mode, PerHart};
 use metadata::EventClass;
 use std::io::{self, Write};
-use stream::Stream;
+use stream::{Payload, Stream};
 
 /// Makes the files of the folder, by name.
 type NewFile<'w> = &'w mut dyn FnMut(&str) -> io::Result<Box<dyn Write + 'w>>;
@@ -67,7 +67,7 @@ impl<'w> Ctf<'w> {
         &mut self,
         hart: HartId,
         at: u64,
-        (class, payload): (EventClass, &dyn Fn(&mut Vec<u8>)),
+        (class, payload): (EventClass, Payload<'_>),
     ) -> io::Result<()> {
         let at = self.ticks(at);
         let of = self.harts.of(hart);

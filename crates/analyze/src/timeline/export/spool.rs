@@ -161,7 +161,7 @@ mod tests {
         let change = |n: u64| Change {
             at: n * n / 7,
             signal: (n % 9) as u32,
-            value: (n % 5 > 0).then_some(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            value: (!n.is_multiple_of(5)).then_some(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         };
         let mut spool = Spool::default();
         assert_eq!(spool.read().unwrap().peek(), None);

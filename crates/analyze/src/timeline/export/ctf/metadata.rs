@@ -26,8 +26,11 @@ const NUMBER: &str = r#"{"type":"variable-length-unsigned-integer"}"#;
 const HEX: &str = r#"{"type":"variable-length-unsigned-integer","preferred-display-base":16}"#;
 const SIGNED: &str = r#"{"type":"variable-length-signed-integer"}"#;
 
-/// The names of events, and of their fields with what these are.
-const EVENTS: [(EventClass, &str, &[(&str, &str)]); 11] = [
+/// The names of fields, and what these are.
+type Fields = &'static [(&'static str, &'static str)];
+
+/// The names of events, and their fields.
+const EVENTS: [(EventClass, &str, Fields); 11] = [
     (
         EventClass::Call,
         "call",

@@ -11,6 +11,9 @@ const PACKET: usize = 1 << 18;
 /// Bytes before the events: the header of a packet and its context.
 const BEFORE: usize = 4 + 4 + 5 * 8 + 4;
 
+/// Appends the fields of an event.
+pub(super) type Payload<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// Writes a stream.
 pub(super) struct Stream<'w> {
     out: Box<dyn Write + 'w>,
@@ -44,7 +47,7 @@ impl<'w> Stream<'w> {
         &mut self,
         at: u64,
         class: EventClass,
-        payload: &dyn Fn(&mut Vec<u8>),
+        payload: Payload<'_>,
     ) -> io::Result<()> {
         let at = at.max(self.last);
         // An event has the low bits of its time: a reader notices if they wrap once.
