@@ -42,7 +42,18 @@ pub struct Waves<'w> {
 struct WaveTrack {
     hart: HartId,
     thread: Option<u32>,
-    open: Vec<(Category, u32, Option<Cause>)>,
+    open: Vec<WaveSlice>,
+}
+
+/// An open slice, with what there is to show while it is the innermost: stacks are deep.
+#[derive(Clone, Copy, Default)]
+struct WaveSlice {
+    /// The name of the function, if it is a call.
+    function: Option<u32>,
+    /// The innermost trap: its name and its cause.
+    trap: Option<(u32, Option<Cause>)>,
+    /// Calls, this one included.
+    depth: u64,
 }
 
 #[derive(Default)]
@@ -101,21 +112,19 @@ impl<'w> Waves<'w> {
         if self.harts.of(hart).running != Some(id) {
             return Ok(());
         }
-        let top = track.open.last().filter(|open| open.0 == Category::Call);
-        let trap = track.open.iter().rfind(|open| open.0 == Category::Trap);
-        let depth = track.open.iter().filter(|open| open.0 == Category::Call);
+        let top = track.open.last().copied().unwrap_or_default();
         let high = 1u64 << (self.xlen - 1);
-        let cause = trap.and_then(|open| match open.2? {
+        let cause = top.trap.and_then(|(_, cause)| match cause? {
             Cause::Interrupt(code) => Some(high | u64::from(code?)),
             Cause::Exception(code) => Some(u64::from(code?)),
             Cause::Unknown => None,
         });
         let values = [
-            (FUNCTION, top.map(|open| open.1.into())),
-            (TRAP, trap.map(|open| open.1.into())),
+            (FUNCTION, top.function.map(u64::from)),
+            (TRAP, top.trap.map(|(name, _)| name.into())),
             (CAUSE, cause),
             (THREAD, track.thread.map(u64::from)),
-            (DEPTH, Some(depth.count() as u64)),
+            (DEPTH, Some(top.depth)),
         ];
         if self.harts.of(hart).gaps == 0 {
             self.push(hart, at, &[(GAP, Some(0)), (GAPS, Some(0))])?;
@@ -206,7 +215,7 @@ fn scope(hart: HartId, xlen: u32) -> Scope {
         TRAP => ("trap", Kind::Text),
         CAUSE => ("cause", Kind::Bits(xlen)),
         THREAD => ("thread", Kind::Bits(32)),
-        DEPTH => ("depth", Kind::Bits(16)),
+        DEPTH => ("depth", Kind::Bits(32)),
         GAP => ("gap", Kind::Bits(1)),
         GAPS => ("gaps", Kind::Bits(32)),
         _ => ("pc", Kind::Bits(xlen)),
@@ -325,7 +334,18 @@ impl SliceWriter for Waves<'_> {
         if let Some(text) = self.texts.get_mut(number as usize).filter(|t| t.is_empty()) {
             name.clone_into(text);
         }
-        track.open.push((slice.category, number, slice.cause));
+        let mut inner = track.open.last().copied().unwrap_or_default();
+        match slice.category {
+            Category::Trap => {
+                inner.function = None;
+                inner.trap = Some((number, slice.cause));
+            }
+            _ => {
+                inner.function = Some(number);
+                inner.depth += 1;
+            }
+        }
+        track.open.push(inner);
         self.show(slice.track, slice.at)
     }
 
