@@ -96,10 +96,11 @@ pub use stacks::{
 };
 pub use symbols::Symbols;
 pub use timeline::{
-    Arrow, Beginning, Category, CauseSpans, Chrome, Counter, Export, ExportOptions, Exported,
-    GapSpan, GapTable, Held, InterruptTable, Interrupts, Merging, Perfetto, Position, Preempted,
-    Slice, SliceKind, SliceSummary, SliceWriter, Timeline, TimelineSink, Track, TrackId,
-    TrackSlices, TrapSpan, TrapTable, WorstTrap,
+    Arrow, Beginning, Category, CauseSpans, Chrome, Counter, Ctf, Export, ExportOptions, Exported,
+    FileTrack, GapSpan, GapTable, Held, InterruptTable, Interrupts, Merging, OnePart, Parts,
+    Perfetto, Position, Preempted, Recorder, Scratch, SignalOptions, Signals, Slice, SliceKind,
+    SliceSummary, SliceWriter, Timeline, TimelineSink, Timescale, Track, TrackId, TrackSlices,
+    TrapSpan, TrapTable, Waves, WorstTrap, WrittenPart,
 };
 pub use trace::{
     Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,

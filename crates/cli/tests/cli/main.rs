@@ -14,6 +14,7 @@ mod causes;
 mod compare;
 mod config;
 mod crash;
+mod ctf;
 mod ctr;
 mod ctr_inputs;
 mod data;
@@ -42,6 +43,7 @@ mod trace;
 mod verify;
 mod view;
 mod views;
+mod waveform;
 
 use std::ffi::OsStr;
 use std::fs;
