@@ -129,15 +129,28 @@ impl Out {
     #[inline]
     pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
         let (bytes, len) = packet.compressed();
+        let word = (u64::from_le_bytes(bytes), len);
+        self.send_word(Kind::Instruction, word, time, sink);
+    }
+
+    /// The same for a payload of one word, of which so many bytes are sent.
+    #[inline]
+    pub(super) fn send_word(
+        &mut self,
+        kind: Kind,
+        (word, len): (u64, u32),
+        time: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
         if self.packer.is_some() {
+            let bytes = word.to_le_bytes();
             let payload = bytes.get(..len as usize).unwrap_or_default();
-            self.send_packed(Kind::Instruction, payload, time, sink);
-            return;
+            return self.send_packed(kind, payload, time, sink);
         }
-        let header = Kind::Instruction.header(len as u8);
-        let framed = u128::from(u64::from_le_bytes(bytes)) << 8 | u128::from(header);
+        let header = kind.header(len as u8);
+        let framed = u128::from(word) << 8 | u128::from(header);
         let framed = (&framed.to_le_bytes(), len as usize + 1);
-        self.outlet.send_short(framed, 1, time, sink);
+        self.outlet.send_short(framed, 1, time, sink)
     }
 
     /// Whether packets are being dropped.

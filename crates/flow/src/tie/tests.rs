@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use hartrace_isa::{Isa, Xlen};
 
 use super::*;
-use crate::{Access, Exit, Gap};
+use crate::{Access, AccessKind, Exit, Gap, SpaceId};
 
 const BASE: u64 = 0x1000;
 
