@@ -82,7 +82,7 @@ impl DataEncoder {
 
     /// The payload of a unified load or a store, and its length, if it has no more than
     /// eight bytes and is as most are.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn word(&mut self, access: &Access) -> Option<(u64, u32)> {
         self.words.as_ref()?.write(access, &mut self.history)
     }

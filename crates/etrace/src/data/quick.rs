@@ -79,10 +79,10 @@ impl Framed {
 /// ([`Compression::Dynamic`]).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
-    /// Of loads and of stores: bit `n` for those of 2^n bytes that are traced.
-    traced: [u8; 2],
-    /// The first bits of `size`, `diff` and `data_len`.
-    size_at: u8,
+    /// By log2 of the size, of loads first and then of stores: `format` and `size`; `None`
+    /// if such accesses are not traced.
+    heads: [Option<u8>; 8],
+    /// The first bits of `diff` and `data_len`.
     diff_at: u8,
     length_at: u8,
     address_width: u8,
@@ -96,14 +96,17 @@ impl Words {
         if others || whole || data.compression != Compression::Dynamic {
             return None;
         }
-        let sizes = |kind| {
-            let traced = (0..4u8).filter(|&size| data.traces(kind, size, version));
-            traced.fold(0, |all, size| all | 1 << size)
-        };
+        let mut heads = [None; 8];
+        for (head, code) in heads.iter_mut().zip(0u8..) {
+            let (format, size) = (code >> 2 << 1, code & 3);
+            let kind = [AccessKind::Load, AccessKind::Store][usize::from(code >> 2)];
+            if data.traces(kind, size, version) {
+                *head = Some(format | size << layout.format_width);
+            }
+        }
         let diff_at = layout.format_width + layout.size_width;
         Some(Words {
-            traced: [sizes(AccessKind::Load), sizes(AccessKind::Store)],
-            size_at: layout.format_width,
+            heads,
             diff_at,
             length_at: diff_at + 2,
             address_width: layout.daddress_width,
@@ -112,77 +115,91 @@ impl Words {
 
     /// The payload of the packet for an access, and its length in bytes. `None` for other
     /// accesses, and for those that refer to none before, or are too long.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write(&self, access: &Access, history: &mut History) -> Option<(u64, u32)> {
-        let [loads, stores] = self.traced;
-        let (store, sizes) = match access.kind {
-            AccessKind::Load => (0, loads),
-            AccessKind::Store => (1, stores),
-            _ => return None,
-        };
-        let size = access.size & 3;
-        let all = History::bases(size, true, true);
-        if access.size > 3 || sizes >> size & 1 == 0 || !history.has(all) {
+        let (kind, size) = (access.kind as u8, access.size);
+        if kind > AccessKind::Store as u8 || size > 3 {
             return None;
         }
-        // The data: the shortest of the three.
+        let head = (*self.heads.get(usize::from(kind << 2 | size))?)?;
+        if !history.has(History::bases(size, true, true)) {
+            return None;
+        }
+        // The data: the shortest of the three. Lengths are in bits here.
         let unused = 64 - (8 << size);
         let signed = |value: u64| (value << unused) as i64 >> unused;
         let data = signed(access.data.unwrap_or(0));
         let before = history.last_data(size);
-        let xor = signed(data as u64 ^ before);
-        let difference = signed((data as u64).wrapping_sub(before));
-        let plain = bytes(data);
+        let plain = bits(data);
         let (mut diff, mut field, mut length) = (2, data, plain);
-        if bytes(xor) < length {
-            (diff, field, length) = (1, xor, bytes(xor));
-        }
-        if bytes(difference) < length {
-            (diff, field, length) = (3, difference, bytes(difference));
+        if plain > 8 {
+            let xor = signed(data as u64 ^ before);
+            let difference = signed((data as u64).wrapping_sub(before));
+            let (xor_length, difference_length) = (bits(xor), bits(difference));
+            if xor_length < length {
+                (diff, field, length) = (1, xor, xor_length);
+            }
+            if difference_length < length {
+                (diff, field, length) = (3, difference, difference_length);
+            }
         }
         // The address: a difference, unless in full it is shorter with the data in full.
         let moved = access.addr.wrapping_sub(history.last_address(size));
         let mut place = self.place(moved, size);
-        let full = self.place(access.addr, size);
-        if 8 * plain + full.bits < 8 * length + place.bits {
-            (diff, field, length, place) = (0, data, plain, full);
+        if flipped(self.extended(access.addr)) >> size < flipped(place.field as i64) {
+            let full = self.place(access.addr, size);
+            if plain + full.bits < length + place.bits {
+                (diff, field, length, place) = (0, data, plain, full);
+            }
         }
         let start = u32::from(self.length_at + size);
-        let end = start + 8 * length;
+        let end = start + length;
         if end + place.bits > 64 {
             return None;
         }
-        let format = store << 1 | u64::from(!place.aligned);
-        let head = format
-            | u64::from(size) << self.size_at
+        let head = u64::from(head | u8::from(!place.aligned))
             | diff << self.diff_at
-            | u64::from(length - 1) << self.length_at;
-        let field = field as u64 & ((1 << (8 * length)) - 1);
-        let word = head | field << start | place.field << end;
+            | u64::from(length / 8 - 1) << self.length_at;
+        // Only the bits that are sent.
+        let field = (field as u64) << (64 - length) >> (64 - end);
+        let word = head | field | place.field << end;
         history.put_address(access.addr, size);
-        history.put_data(data as u64 & !0 >> unused, size);
-        Some((word, bytes(word as i64)))
+        history.put_data((data as u64) << unused >> unused, size);
+        Some((word, bits(word as i64) / 8))
+    }
+
+    /// An address with its sign.
+    #[inline(always)]
+    fn extended(&self, addr: u64) -> i64 {
+        match self.address_width {
+            64 => addr as i64,
+            width => extend(addr, width),
+        }
     }
 
     /// An address, or a difference of addresses, as a field with its sign.
-    #[inline]
+    #[inline(always)]
     fn place(&self, value: u64, size: u8) -> Place {
-        let value = extend(value, self.address_width);
+        let value = self.extended(value);
         let aligned = value as u64 & ((1 << size) - 1) == 0;
         let value = value >> if aligned { size } else { 0 };
-        let flipped = (value ^ value >> 63) as u64;
         Place {
             aligned,
             field: value as u64,
-            bits: 64 - (flipped << 1 | 1).leading_zeros(),
+            bits: 64 - (flipped(value) << 1 | 1).leading_zeros(),
         }
     }
 }
 
-/// Bytes of a number, the others of which repeat its sign.
-#[inline]
-const fn bytes(value: i64) -> u32 {
-    let flipped = (value ^ value >> 63) as u64;
-    // One bit of those that are all the same must stay.
-    (72 - (flipped | 1).leading_zeros()) / 8
+/// The larger a number, the larger this is, whatever its sign.
+#[inline(always)]
+const fn flipped(value: i64) -> u64 {
+    (value ^ value >> 63) as u64
+}
+
+/// Bits of the bytes of a number that do not repeat its sign. One bit of those that are
+/// all the same must stay.
+#[inline(always)]
+const fn bits(value: i64) -> u32 {
+    72 - (flipped(value) | 1).leading_zeros() & !7
 }

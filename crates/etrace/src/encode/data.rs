@@ -41,7 +41,16 @@ impl Hart {
             return;
         }
         let (time, out) = (self.cur.time, &mut self.out);
-        for access in accesses {
+        let mut rest = accesses.iter();
+        loop {
+            out.send_words(time, sink, || {
+                let word = data.word(rest.as_slice().first()?)?;
+                rest.next();
+                Some(word)
+            });
+            let Some(access) = rest.next() else {
+                return;
+            };
             let sent = if let Some(word) = data.word(access) {
                 out.send_word(Kind::Data, word, time, sink)
             } else if let Some(framed) = data.quick(access) {
