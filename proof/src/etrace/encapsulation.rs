@@ -449,12 +449,7 @@ fn damaged(
 
 /// Whether enough packets are found in bytes that are entered or damaged in their first
 /// half, in a form that says where packets start: half of the packets come after that.
-fn recovers(
-    form: Encapsulation,
-    bytes: &[u8],
-    entered: bool,
-    sent: &[Sent],
-) -> Result<(), String> {
+fn recovers(form: Encapsulation, bytes: &[u8], entered: bool, sent: &[Sent]) -> Result<(), String> {
     let same = follows(form, bytes, entered, sent)?;
     let marked = form.sync_bytes + u32::from(form.slot_bytes) > 0;
     match marked && same * 3 < sent.len() {

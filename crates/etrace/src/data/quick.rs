@@ -99,7 +99,10 @@ impl Words {
         let mut heads = [None; 8];
         for (head, code) in heads.iter_mut().zip(0u8..) {
             let (format, size) = (code >> 2 << 1, code & 3);
-            let kind = [AccessKind::Load, AccessKind::Store][usize::from(code >> 2)];
+            let kind = match format {
+                0 => AccessKind::Load,
+                _ => AccessKind::Store,
+            };
             if data.traces(kind, size, version) {
                 *head = Some(format | size << layout.format_width);
             }
@@ -201,5 +204,5 @@ const fn flipped(value: i64) -> u64 {
 /// all the same must stay.
 #[inline(always)]
 const fn bits(value: i64) -> u32 {
-    72 - (flipped(value) | 1).leading_zeros() & !7
+    (72 - (flipped(value) | 1).leading_zeros()) & !7
 }
