@@ -4,7 +4,7 @@
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Exception, cause};
 use crate::memory::PAGE;
-use crate::mmu::{Tlb, Use, translate};
+use crate::mmu::{self, Tlb, Use};
 
 /// What a hart needs to reach memory.
 pub(crate) struct Port<'a> {
@@ -59,15 +59,17 @@ impl Port<'_> {
 
     /// The physical address of an access within a page; remembers the page.
     pub(crate) fn find(&mut self, addr: u64, len: u64, what: Use) -> Result<u64, Exception> {
-        let paddr = translate(self.cpu, self.bus, addr, len, what)?;
-        let page = paddr & !(PAGE - 1);
-        if let Some(spot) = self.bus.memory.spot(paddr)
-            && self.cpu.pmp.is_uniform(page)
+        if let Some(paddr) = self.tlb.known(what, addr) {
+            return Ok(paddr);
+        }
+        let found = mmu::find(self.cpu, self.bus, addr, len, what)?;
+        if let Some(spot) = self.bus.memory.spot(found.paddr)
+            && self.cpu.pmp.is_uniform(found.paddr & !(PAGE - 1))
             && (what == Use::Load || spot.writable && !self.bus.memory.is_watched(spot.frame))
         {
-            self.tlb.fill(what, addr, page, spot.frame);
+            self.tlb.fill(what, addr, found, spot.frame);
         }
-        Ok(paddr)
+        Ok(found.paddr)
     }
 
     /// Reads physical memory or a device.

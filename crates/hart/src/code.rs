@@ -58,20 +58,15 @@ pub(crate) struct Micro {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) first: u32,
-    pub(crate) count: u16,
-    /// One instruction whose second half is at the start of the next page:
-    /// for those only who fetch code as it lies in memory.
-    pub(crate) crosses: bool,
+    pub(crate) count: u32,
 }
 
 /// The blocks of a page, by halfword; a count of 0 is none.
 type Table = [Block; PAGE as usize / 2];
 
-const NONE: Block = Block {
-    first: 0,
-    count: 0,
-    crosses: false,
-};
+impl Block {
+    pub(crate) const NONE: Block = Block { first: 0, count: 0 };
+}
 
 /// The decoded code of a hart.
 #[derive(Debug)]
@@ -105,14 +100,14 @@ impl Code {
     pub(crate) fn block(&self, table: u32, addr: u64) -> Block {
         let table = self.tables.get(table as usize);
         let block = table.and_then(|table| table.get((addr % PAGE / 2) as usize));
-        block.copied().unwrap_or(NONE)
+        block.copied().unwrap_or(Block::NONE)
     }
 
     /// The instructions of a block, and the number of the first.
     #[inline]
     pub(crate) fn slice(&self, block: Block) -> (usize, &[Micro]) {
         let first = block.first as usize;
-        let micros = self.micros.get(first..first + usize::from(block.count));
+        let micros = self.micros.get(first..first + block.count as usize);
         (first, micros.unwrap_or_default())
     }
 
@@ -127,27 +122,21 @@ impl Code {
             Some(number) if *number != 0 => *number - 1,
             Some(number) => {
                 *number = next + 1;
-                self.tables.push(Box::new([NONE; PAGE as usize / 2]));
+                self.tables.push(Box::new([Block::NONE; PAGE as usize / 2]));
                 next
             }
             None => next,
         }
     }
 
-    /// Forgets the blocks of a frame, and the one that reaches into it.
+    /// Forgets the blocks of a frame.
     pub(crate) fn forget_frame(&mut self, frame: u32) {
-        let before = frame
-            .checked_sub(1)
-            .and_then(|f| self.by_frame.get(f as usize));
-        if let Some(table) = before.and_then(|number| number.checked_sub(1)) {
-            self.put(table, PAGE - 2, NONE);
-        }
         let number = self.by_frame.get(frame as usize).copied().unwrap_or(0);
         if let Some(table) = number
             .checked_sub(1)
             .and_then(|n| self.tables.get_mut(n as usize))
         {
-            table.fill(NONE);
+            table.fill(Block::NONE);
         }
     }
 
@@ -181,18 +170,10 @@ impl Code {
         pair_up(self.micros.get_mut(first..).unwrap_or_default());
         let block = Block {
             first: first as u32,
-            count: (self.micros.len() - first) as u16,
-            crosses: false,
+            count: (self.micros.len() - first) as u32,
         };
         self.put(table, addr, block);
         at - start
-    }
-
-    /// Decodes the instruction at the end of a page that ends in the next.
-    pub(crate) fn build_crossing(&mut self, table: u32, addr: u64, bits: u32) {
-        let mut block = self.build_one(bits);
-        block.crosses = true;
-        self.put(table, addr, block);
     }
 
     fn put(&mut self, table: u32, addr: u64, block: Block) {
@@ -208,11 +189,7 @@ impl Code {
         let micro = self.micro(bits, 0, 0, &mut cost);
         let first = self.micros.len() as u32;
         self.push(micro, bits, true);
-        Block {
-            first,
-            count: 1,
-            crosses: false,
-        }
+        Block { first, count: 1 }
     }
 
     /// Takes the last block of [`Code::build_one`] back.

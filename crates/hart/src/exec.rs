@@ -24,6 +24,7 @@ use crate::memory::PAGE;
 use crate::mmu::Tlb;
 use crate::notes::Pen;
 use crate::pieces::Whose;
+use crate::system::Tried;
 use crate::width::Width;
 
 /// Why the interpreter came back. The pc is where it will go on: at the
@@ -55,37 +56,40 @@ pub(crate) enum Leave {
 /// A block that was found before.
 #[derive(Clone, Copy)]
 struct Lately<'a> {
-    pc: u64,
+    /// Its address plus one: none is 0.
+    key: u64,
     /// Number of its first instruction in the code.
     first: usize,
-    micros: &'a [Micro],
+    micros: Option<&'a [Micro]>,
 }
 
 /// How many are kept.
 const LATELY: usize = 32;
 
 impl Lately<'_> {
-    /// No block starts at an odd address.
     const NONE: Lately<'static> = Lately {
-        pc: 1,
+        key: 0,
         first: 0,
-        micros: &[],
+        micros: None,
     };
 }
 
-/// The block at pc, if its page is known and it has been decoded.
+/// The block at pc, if it is known, or if its page is and it has been decoded;
+/// otherwise one without instructions.
 #[inline(never)]
-fn look_up<'a>(code: &'a Code, tlb: &Tlb, pc: u64) -> Option<Lately<'a>> {
+fn look_up(code: &Code, tlb: &mut Tlb, pc: u64) -> Block {
+    if let Some(block) = tlb.blocks.find(pc) {
+        return block;
+    }
     let entry = Tlb::slot(&tlb.fetch, pc);
     if entry.tag != pc & !(PAGE - 1) | tlb.fetch_context {
-        return None;
+        return Block::NONE;
     }
     let block = code.block(entry.frame, pc);
-    if block.crosses && !tlb.plain {
-        return None;
+    if block.count != 0 {
+        tlb.blocks.keep(pc, block);
     }
-    let (first, micros) = code.slice(block);
-    (!micros.is_empty()).then_some(Lately { pc, first, micros })
+    block
 }
 
 /// How an observer ends a run. Most cannot, and their interpreter does not ask.
@@ -138,7 +142,15 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         accesses: &mut hart.accesses,
         observer,
     };
-    let mut hart = Frame::new::<W>(&mut hart.cpu, &mut hart.tlb, bus, report, hart.misaligned);
+    let x = &mut hart.x;
+    let mut hart = Frame::new::<W>(
+        &mut hart.cpu,
+        &mut hart.tlb,
+        bus,
+        report,
+        hart.misaligned,
+        x,
+    );
     let mut pc = hart.cpu.pc;
     // Instructions left, and cycles not yet added to the counters.
     let (mut left, mut cycles) = (*budget, hart.cpu.cycles);
@@ -152,13 +164,18 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // Masked to the size of the array.
                 #[allow(clippy::indexing_slicing)]
                 let slot = &mut lately[(pc / 2) as usize % LATELY];
-                if slot.pc != pc {
-                    match look_up(code, hart.tlb, pc) {
-                        Some(found) => *slot = found,
-                        None => break 'blocks Leave::Fetch,
+                if slot.key != pc | 1 {
+                    let (first, micros) = code.slice(look_up(code, hart.tlb, pc));
+                    if micros.is_empty() {
+                        break 'blocks Leave::Fetch;
                     }
+                    *slot = Lately {
+                        key: pc | 1,
+                        first,
+                        micros: Some(micros),
+                    };
                 }
-                (slot.first, slot.micros)
+                (slot.first, slot.micros.unwrap_or_default())
             }};
         }
         let mut block = match start {
@@ -393,11 +410,16 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     (Addi) => { ri!(a, i => a.wrapping_add(i)) };
                     (Add) => { rr!(a, b => a.wrapping_add(b)) };
                     (Mv) => { set!(hart.get(op.rs1)) };
+                    (Li) => { set!(op.imm as u64) };
+                    (Auipc) => { set!(here!().wrapping_add(op.imm as u64)) };
+                    (Or) => { rr!(a, b => a | b) };
                     (Xor) => { rr!(a, b => a ^ b) };
                     (Andi) => { ri!(a, i => a & i) };
                     (Slli) => { ri!(a, i => a << (i as u32 % W::BITS)) };
                     (Srli) => { ri!(a, i => W::unsigned(a) >> (i as u32 % W::BITS)) };
                     (Addiw) => { ri!(a, i => a.wrapping_add(i) as i32 as u64) };
+                    (Addw) => { rr!(a, b => a.wrapping_add(b) as i32 as u64) };
+                    (Slliw) => { ri!(a, i => ((a as i32) << (i & 31)) as u64) };
                     (Srliw) => { ri!(a, i => (a as u32 >> (i & 31)) as i32 as u64) };
                     (Lbu) => { load!(1, |v| v) };
                     (Lw) => { load!(4, |v| v as i32 as u64) };
@@ -432,11 +454,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     Do::Addi => one!(Addi),
                     Do::Add => one!(Add),
                     Do::Sub => rr!(a, b => a.wrapping_sub(b)),
-                    Do::Li => set!(op.imm as u64),
+                    Do::Li => one!(Li),
                     Do::Mv => one!(Mv),
-                    Do::Auipc => set!(here!().wrapping_add(op.imm as u64)),
+                    Do::Auipc => one!(Auipc),
                     Do::And => rr!(a, b => a & b),
-                    Do::Or => rr!(a, b => a | b),
+                    Do::Or => one!(Or),
                     Do::Xor => one!(Xor),
                     Do::Andi => one!(Andi),
                     Do::Ori => ri!(a, i => a | i),
@@ -452,9 +474,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     Do::Srl => rr!(a, b => W::unsigned(a) >> (b as u32 % W::BITS)),
                     Do::Sra => rr!(a, b => ((a as i64) >> (b as u32 % W::BITS)) as u64),
                     Do::Addiw => one!(Addiw),
-                    Do::Addw => rr!(a, b => a.wrapping_add(b) as i32 as u64),
+                    Do::Addw => one!(Addw),
                     Do::Subw => rr!(a, b => a.wrapping_sub(b) as i32 as u64),
-                    Do::Slliw => ri!(a, i => ((a as i32) << (i & 31)) as u64),
+                    Do::Slliw => one!(Slliw),
                     Do::Srliw => one!(Srliw),
                     Do::Sraiw => ri!(a, i => (a as i32 >> (i & 31)) as u64),
                     Do::Sllw => rr!(a, b => ((a as i32) << (b & 31)) as u64),
@@ -545,10 +567,20 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         Ok(true) => event!(),
                         Err(fault) => trap!(fault.exception(bits!())),
                     },
-                    Do::System => leave!(Leave::System {
-                        bits: bits!(),
-                        micro: *op
-                    }),
+                    Do::System => {
+                        let tried = match wants_no_effects::<O>() {
+                            true => hart.try_csr(op, bits!(), cycles + before(micros, op)),
+                            false => Tried::Left,
+                        };
+                        match tried {
+                            Tried::Done => {}
+                            Tried::Interrupts => event!(),
+                            Tried::Left => leave!(Leave::System {
+                                bits: bits!(),
+                                micro: *op
+                            }),
+                        }
+                    }
                     Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
 
                     Do::SlliAdd => two!(Slli Add),
@@ -602,6 +634,18 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     Do::SwAdd => two!(Sw Add),
                     Do::SdSd => two!(Sd Sd),
                     Do::SdLd => two!(Sd Ld),
+                    Do::SdAddi => two!(Sd Addi),
+                    Do::LiLi => two!(Li Li),
+                    Do::LiBeq => two!(Li Beq),
+                    Do::LbuBeq => two!(Lbu Beq),
+                    Do::AndiBne => two!(Andi Bne),
+                    Do::AuipcJalr => two!(Auipc Jalr),
+                    Do::SrliwSlliw => two!(Srliw Slliw),
+                    Do::SlliwOr => two!(Slliw Or),
+                    Do::OrAddw => two!(Or Addw),
+                    Do::XorAddw => two!(Xor Addw),
+                    Do::AddwAddw => two!(Addw Addw),
+                    Do::AddwSrliw => two!(Addw Srliw),
                 }
                 done!();
             }
@@ -646,6 +690,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
 /// Whether the observer wants what instructions change.
 const fn wants_effects<O: Observer>() -> bool {
     O::WANTS.overlaps(Wants::EFFECTS)
+}
+
+/// Whether the observer wants none of it, accesses included.
+const fn wants_no_effects<O: Observer>() -> bool {
+    !O::WANTS.overlaps(Wants::EFFECTS.with(Wants::DATA))
 }
 
 /// Whether the observer wants every instruction and no effects: it is given all

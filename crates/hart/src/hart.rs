@@ -9,9 +9,11 @@ use crate::code::{Block, Code, instruction, is_short};
 use crate::cost::Costs;
 use crate::cpu::{Cpu, Exception};
 use crate::memory::PAGE;
-use crate::mmu::{Tlb, Use, translate};
+use crate::mmu::{self, Tlb, Translation, Use};
 use crate::notes::Records;
 use crate::pieces::Pieces;
+use crate::row::TrapRow;
+use crate::vigil::Vigil;
 
 /// A hart.
 #[derive(Debug)]
@@ -27,6 +29,11 @@ pub(crate) struct Hart {
     pub(crate) pieces: Pieces,
     pub(crate) costs: Costs,
     pub(crate) misaligned: bool,
+    /// The integer registers while the interpreter runs. There are as many as
+    /// a byte can name, so that no number needs a check.
+    pub(crate) x: Box<[u64; 256]>,
+    pub(crate) vigil: Vigil,
+    pub(crate) row: TrapRow,
 }
 
 impl Hart {
@@ -44,6 +51,9 @@ impl Hart {
             pieces: Pieces::new(),
             costs,
             misaligned,
+            x: Box::new([0; 256]),
+            vigil: Vigil::default(),
+            row: TrapRow::default(),
         }
     }
 
@@ -61,16 +71,16 @@ impl Hart {
         self.tlb.forget_code();
     }
 
-    /// Forgets the code of pages that were written.
-    pub(crate) fn forget_stale(&mut self, bus: &mut Bus) {
-        for frame in bus.memory.take_stale() {
+    /// Forgets the code of frames that were written.
+    pub(crate) fn forget_frames(&mut self, frames: &[u32]) {
+        for &frame in frames {
             self.code.forget_frame(frame);
         }
+        self.tlb.forget_blocks();
     }
 
     /// Finds and decodes the code at pc. `Some` is a block of one instruction
-    /// to be run once: where the rights of a page are not uniform, in a
-    /// device, or where its second half is in another page.
+    /// to be run once: where the rights of a page are not uniform, or in a device.
     pub(crate) fn fetch(&mut self, bus: &mut Bus) -> Result<Option<Block>, Exception> {
         if self.code.is_full() {
             self.forget_code(self.cpu.isa);
@@ -78,63 +88,61 @@ impl Hart {
         let pc = self.cpu.pc;
         // A page that is known stays where it is until a fence: how much of it
         // was decoded when must not matter.
-        let paddr = match self.tlb.find_code(pc) {
-            Some(paddr) => paddr,
-            None => translate(&self.cpu, bus, pc, 2, Use::Fetch)?,
+        let found = match self.tlb.known(Use::Fetch, pc) {
+            Some(paddr) => Translation { paddr, size: PAGE },
+            None => mmu::find(&self.cpu, bus, pc, 2, Use::Fetch)?,
         };
-        let Some(spot) = bus.memory.spot(paddr) else {
-            return self.fetch_one(bus, paddr).map(Some);
+        let Some(frame) = self.lasting(bus, found.paddr) else {
+            return self.fetch_one(bus, found.paddr).map(Some);
         };
-        if !self.cpu.pmp.is_uniform(paddr & !(PAGE - 1)) {
-            return self.fetch_one(bus, paddr).map(Some);
-        }
-        let table = self.code.table(spot.frame);
-        let known = self.code.block(table, pc);
-        if known.crosses && !self.tlb.plain {
-            return self.fetch_one(bus, paddr).map(Some);
-        }
+        let table = self.code.table(frame);
+        let mut known = self.code.block(table, pc);
         if known.count == 0 {
-            let page = bus
-                .memory
-                .page(spot.frame)
-                .ok_or(Use::Fetch.access_fault(pc))?;
+            let page = bus.memory.page(frame).ok_or(Use::Fetch.access_fault(pc))?;
             if instruction(page, pc % PAGE).is_none() {
-                return self.fetch_crossing(bus, table, spot.frame, paddr);
+                return self.fetch_crossing(bus, frame, found);
             }
             let covered = self.code.build(table, pc, page);
-            if bus.memory.mark_code(spot.frame, pc % PAGE, covered) {
-                self.tlb.forget_stores();
+            if bus.memory.mark_code(frame, pc % PAGE, covered) {
+                self.tlb.forget_stores(frame);
             }
+            known = self.code.block(table, pc);
         }
-        self.tlb.fill(Use::Fetch, pc, paddr & !(PAGE - 1), table);
+        self.tlb.fill(Use::Fetch, pc, found, table);
+        self.tlb.blocks.keep(pc, known);
         Ok(None)
     }
 
-    /// The same for an instruction that ends in the next page. It is decoded
-    /// for good where the pages are known to stay side by side.
+    /// The frame of code that may be kept: in memory, all of its page alike.
+    fn lasting(&self, bus: &Bus, paddr: u64) -> Option<u32> {
+        let spot = bus.memory.spot(paddr)?;
+        let uniform = self.cpu.pmp.is_uniform(paddr & !(PAGE - 1));
+        uniform.then_some(spot.frame)
+    }
+
+    /// The same for an instruction that ends in the next page, which is kept by its
+    /// virtual address alone: the next page may be another one elsewhere.
     fn fetch_crossing(
         &mut self,
         bus: &mut Bus,
-        table: u32,
         frame: u32,
-        paddr: u64,
+        found: Translation,
     ) -> Result<Option<Block>, Exception> {
-        let block = self.fetch_one(bus, paddr)?;
-        // After the last address comes the first.
-        let behind = self.cpu.xlen().wrap(paddr.wrapping_add(2));
-        let next = bus.memory.spot(behind).map(|spot| spot.frame);
-        if !self.tlb.plain || next != Some(frame + 1) {
+        let pc = self.cpu.pc;
+        let block = self.fetch_one(bus, found.paddr)?;
+        let behind = self.cpu.xlen().wrap(pc.wrapping_add(2));
+        let second = mmu::find(&self.cpu, bus, behind, 2, Use::Fetch)?;
+        let Some(next) = self.lasting(bus, second.paddr) else {
             return Ok(Some(block));
+        };
+        for (frame, at, page) in [(frame, pc, found), (next, behind, second)] {
+            if bus.memory.mark_code(frame, at % PAGE, 2) {
+                self.tlb.forget_stores(frame);
+            }
+            let table = self.code.table(frame);
+            self.tlb.fill(Use::Fetch, at, page, table);
         }
-        let bits = self.code.placed.last().map_or(0, |insn| insn.bits);
-        self.code.drop_one(block);
-        self.code.build_crossing(table, self.cpu.pc, bits);
-        let first = bus.memory.mark_code(frame, PAGE - 2, 2);
-        if first | bus.memory.mark_code(frame + 1, 0, 2) {
-            self.tlb.forget_stores();
-        }
-        self.tlb
-            .fill(Use::Fetch, self.cpu.pc, paddr & !(PAGE - 1), table);
+        self.tlb.blocks.keep(pc, block);
         Ok(None)
     }
 
@@ -145,7 +153,7 @@ impl Hart {
         let mut bits = u32::from(low);
         if !is_short(low) {
             let next = self.cpu.xlen().wrap(pc.wrapping_add(2));
-            let paddr = translate(&self.cpu, bus, next, 2, Use::Fetch)?;
+            let paddr = mmu::translate(&self.cpu, bus, next, 2, Use::Fetch)?;
             let high = self.parcel(bus, paddr);
             bits |= u32::from(high.ok_or(Use::Fetch.access_fault(next))?) << 16;
         }

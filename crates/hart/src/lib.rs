@@ -91,6 +91,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod blocks;
 mod bus;
 mod clint;
 mod code;

@@ -3,6 +3,7 @@
 mod load;
 mod outside;
 mod quantum;
+mod turns;
 
 pub use load::LoadError;
 
@@ -23,10 +24,10 @@ use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::mmu::{Use, translate};
 use crate::program::Program;
-use crate::row::TrapRow;
 use crate::system;
-use crate::vigil::Vigil;
 use crate::width::{Rv32, Rv64, Width};
+
+use turns::Turns;
 
 /// `j .` and `c.j .`.
 const JUMP_TO_SELF: u32 = 0x0000_006f;
@@ -60,9 +61,20 @@ pub enum Stop {
     },
 }
 
-/// A hart with memory, devices and a host.
+/// What comes of a wait.
+enum Wake {
+    Now,
+    /// Its turn is over.
+    Later,
+    /// Nothing can end it.
+    Never,
+}
+
+/// Harts with memory, devices and a host.
 pub struct Machine {
+    /// The hart whose turn it is, or the only one.
     pub(crate) hart: Hart,
+    turns: Turns,
     pub(crate) bus: Bus,
     config: Config,
     host: Host,
@@ -82,8 +94,6 @@ pub struct Machine {
     /// Spike: the limit has ended a stretch where it does not look for
     /// interrupts.
     pub(crate) cut: bool,
-    vigil: Vigil,
-    row: TrapRow,
 }
 
 /// Where it is, not what its memory holds.
@@ -105,9 +115,10 @@ impl Machine {
     /// A machine that cannot be built.
     pub fn new(config: Config, host: Host) -> Result<Machine, ConfigError> {
         let isa = config.validate()?;
-        let (hart, bus) = load::build(&config, isa, 0)?;
+        let (hart, turns, bus) = load::build(&config, isa, 0)?;
         Ok(Machine {
             hart,
+            turns,
             bus,
             config,
             host,
@@ -121,8 +132,6 @@ impl Machine {
             quantum: 0,
             serialized: false,
             cut: false,
-            vigil: Vigil::default(),
-            row: TrapRow::default(),
         })
     }
 
@@ -137,10 +146,16 @@ impl Machine {
         &mut self.host
     }
 
-    /// Instructions retired since reset.
+    /// Instructions that all harts have retired since reset.
     #[must_use]
     pub fn instructions(&self) -> u64 {
-        self.hart.cpu.retired
+        self.hart.cpu.retired + self.turns.elsewhere
+    }
+
+    /// The hart that ran last: the following are about it.
+    #[must_use]
+    pub fn hart(&self) -> HartId {
+        HartId(self.hart.cpu.id)
     }
 
     /// Cycles since reset.
@@ -168,11 +183,14 @@ impl Machine {
     }
 
     /// Keeps control transfer records of which the program knows nothing, from
-    /// the start of the program on. Does nothing on a hart with its own.
+    /// the start of the program on, for each hart. Does nothing on harts with their
+    /// own.
     pub fn record_beside(&mut self, ctr: Ctr) {
         if self.ctr().is_none() || self.beside.is_some() {
             self.beside = Some(ctr.clone());
-            self.hart.record_to(ctr);
+            for hart in self.turns.others_and(&mut self.hart) {
+                hart.record_to(ctr.clone());
+            }
         }
     }
 
@@ -189,7 +207,7 @@ impl Machine {
         if limit == 0 {
             return Stop::Limit;
         }
-        let until = self.hart.cpu.retired.saturating_add(limit);
+        let until = self.instructions().saturating_add(limit);
         let machine = self;
         erase::run(Until { machine, until }, observer)
     }
@@ -200,7 +218,7 @@ impl Machine {
         if limit == 0 {
             return Stop::Limit;
         }
-        let until = self.hart.cpu.retired.saturating_add(limit);
+        let until = self.instructions().saturating_add(limit);
         let machine = self;
         erase::run_any(Until { machine, until }, wants, observer)
     }
@@ -210,20 +228,23 @@ impl Machine {
             Xlen::Rv32 => self.run_width::<Rv32, O>(until, observer),
             Xlen::Rv64 => self.run_width::<Rv64, O>(until, observer),
         };
-        self.hart.cpu.settled();
+        for hart in self.turns.others_and(&mut self.hart) {
+            hart.cpu.settled();
+        }
         stop
     }
 
     fn run_width<W: Width, O: Observer>(&mut self, until: u64, observer: &mut O) -> Stop {
         loop {
             let stop = match self.config.platform {
+                Platform::Virt if self.turns.is_over(&self.hart) => self.next_turn(),
                 Platform::Virt => self.advance::<W, O>(until, observer),
                 Platform::Spike => self.advance_quantum::<W, O>(until, observer),
             };
             if let Some(stop) = stop {
                 return stop;
             }
-            if self.hart.cpu.retired >= until {
+            if self.instructions() >= until {
                 return Stop::Limit;
             }
         }
@@ -235,17 +256,20 @@ impl Machine {
             return Some(stop);
         }
         self.refresh_interrupts();
-        if self.hart.cpu.waiting && !self.wake() {
-            return Some(Stop::Asleep {
-                pc: self.hart.cpu.pc,
-            });
+        if self.hart.cpu.waiting {
+            match self.wake() {
+                Wake::Now => {}
+                Wake::Later => return None,
+                Wake::Never => return Some(self.asleep()),
+            }
         }
         if let Some(code) = self.hart.cpu.interrupt() {
             self.take_interrupt(code, observer);
             return None;
         }
+        let mut budget = until.min(self.glance).saturating_sub(self.instructions());
+        budget = budget.min(self.turns.budget(&self.hart));
         let cpu = &self.hart.cpu;
-        let mut budget = until.min(self.glance).saturating_sub(cpu.retired);
         if let Some(deadline) = self.bus.deadline
             && deadline > cpu.cycles
             && cpu.mie & interrupt::MTI != 0
@@ -281,7 +305,9 @@ impl Machine {
                 if self.calls_host(micro.op) {
                     return self.semihosting_call(observer);
                 }
-                match system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer) {
+                let done = system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer);
+                self.forget_stale();
+                match done {
                     Ok(()) => None,
                     Err(exception) => self.fault(exception, Some(bits), observer).err(),
                 }
@@ -312,17 +338,26 @@ impl Machine {
         }
     }
 
+    /// Forgets the code of pages that were written, on all harts.
+    #[inline]
+    pub(crate) fn forget_stale(&mut self) {
+        if self.bus.memory.is_stale() {
+            let stale = self.bus.memory.take_stale();
+            for hart in self.turns.others_and(&mut self.hart) {
+                hart.forget_frames(&stale);
+            }
+        }
+    }
+
     /// After a store to a watched page.
     pub(crate) fn settle(&mut self) {
-        if self.bus.memory.is_stale() {
-            self.hart.forget_stale(&mut self.bus);
-        }
+        self.forget_stale();
         self.bus
             .find_deadline(self.hart.cpu.id, self.hart.cpu.cycles);
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
             let delay = if bytes < 8 { outside::HALVES } else { 0 };
-            self.glance = self.glance.min(self.hart.cpu.retired + delay);
+            self.glance = self.glance.min(self.instructions() + delay);
         }
         self.serve_devices();
     }
@@ -334,22 +369,34 @@ impl Machine {
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time
-    /// pass until the timer or the overflow of a counter. False when nothing
-    /// can end it.
-    fn wake(&mut self) -> bool {
+    /// pass until the timer or the overflow of a counter.
+    fn wake(&mut self) -> Wake {
         let cpu = &mut self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
             let timer = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0);
             let overflow = cpu.cycles.checked_add(cpu.room().cycles);
             let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
-            let Some(first) = timer.into_iter().chain(overflow).min() else {
-                return false;
+            let first = timer.into_iter().chain(overflow).min();
+            // The others may do something about it.
+            if let Some(end) = self.turns.end()
+                && first.is_none_or(|first| first > end)
+            {
+                cpu.retire(0, end.saturating_sub(cpu.cycles));
+                return Wake::Later;
+            }
+            let Some(first) = first else {
+                return Wake::Never;
             };
             cpu.retire(0, first - cpu.cycles);
             self.refresh_interrupts();
         }
         self.hart.cpu.waiting = false;
-        true
+        Wake::Now
+    }
+
+    fn asleep(&self) -> Stop {
+        let pc = self.hart.cpu.pc;
+        Stop::Asleep { pc }
     }
 
     /// Whether an interrupt can come by itself: only time and counters can
@@ -392,7 +439,7 @@ impl Machine {
         bits: Option<u32>,
         observer: &mut O,
     ) -> Result<(), Stop> {
-        if self.vigil.sees_loop(&self.hart.cpu, exception) {
+        if self.hart.vigil.sees_loop(&self.hart.cpu, exception) {
             return Err(Stop::TrapLoop {
                 epc: self.hart.cpu.pc,
                 code: exception.code,
@@ -408,7 +455,7 @@ impl Machine {
     /// that ends before [`Machine::run`] stops for that reason.
     #[must_use]
     pub fn trap_loop(&self) -> Option<Stop> {
-        let (epc, exception) = self.vigil.suspects(&self.hart.cpu)?;
+        let (epc, exception) = self.hart.vigil.suspects(&self.hart.cpu)?;
         Some(Stop::TrapLoop {
             epc,
             code: exception.code,
@@ -420,7 +467,7 @@ impl Machine {
     /// consequences.
     #[must_use]
     pub fn first_trap(&self) -> Option<TrapStep> {
-        self.row.first()
+        self.hart.row.first()
     }
 
     /// Runs the same as `other` did until it stopped, on a machine that has just
@@ -443,7 +490,7 @@ impl Machine {
     }
 
     fn take_interrupt<O: Observer>(&mut self, code: u32, observer: &mut O) {
-        self.vigil.sees_interrupt();
+        self.hart.vigil.sees_interrupt();
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);
     }
 
@@ -490,7 +537,7 @@ impl Machine {
             context,
             time: hart.cpu.cycles,
         };
-        self.row.add(&step);
+        hart.row.add(&step);
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             observer.step(HartId(hart.cpu.id), &Step::Trap(step), &hart.effects);

@@ -122,8 +122,12 @@ pub struct Memory {
     /// Per frame, whether stores to it must be noted: it has decoded code, or
     /// the host watches it.
     watched: Vec<bool>,
+    /// Those the host watches.
+    pinned: Vec<u32>,
     /// Frames written since they were decoded; the harts forget their code.
     stale: Vec<u32>,
+    /// Frames watched since the last look of [`Memory::take_fresh`], if anyone looks.
+    fresh: Option<Vec<u32>>,
 }
 
 /// The regions, not what they hold.
@@ -165,7 +169,9 @@ impl Memory {
             regions,
             code: vec![0; total as usize],
             watched: vec![false; total as usize],
+            pinned: Vec::new(),
             stale: Vec::new(),
+            fresh: None,
         };
         let at = memory.rest.len() - rom_region.size as usize;
         if let Some(bytes) = memory.rest.get_mut(at..at + rom.len()) {
@@ -278,12 +284,33 @@ impl Memory {
         self.watch(frame)
     }
 
+    /// Watches stores to a page for the host, for good.
+    pub(crate) fn pin(&mut self, frame: u32) {
+        self.watch(frame);
+        self.pinned.push(frame);
+    }
+
     /// Watches stores to a page from now on. True when it was not watched.
-    pub(crate) fn watch(&mut self, frame: u32) -> bool {
-        match self.watched.get_mut(frame as usize) {
+    fn watch(&mut self, frame: u32) -> bool {
+        let first = match self.watched.get_mut(frame as usize) {
             Some(watched) => !core::mem::replace(watched, true),
             None => false,
+        };
+        if first && let Some(fresh) = &mut self.fresh {
+            fresh.push(frame);
         }
+        first
+    }
+
+    /// From now on several harts use it.
+    pub(crate) fn share(&mut self) {
+        self.fresh = Some(Vec::new());
+    }
+
+    /// The frames watched since the last call: other harts than the one that decodes
+    /// their code may think that stores to them need no notice.
+    pub(crate) fn take_fresh(&mut self) -> Vec<u32> {
+        self.fresh.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// Whether stores to the page must be noted.
@@ -348,12 +375,16 @@ impl Memory {
     }
 
     /// The frames whose code has changed since the last call; it is to be
-    /// forgotten now. Until then stores to it are noted, however many.
+    /// forgotten now. Until then stores to it are noted, however many; from then on
+    /// none are, until there is code again.
     pub(crate) fn take_stale(&mut self) -> Vec<u32> {
         let stale = core::mem::take(&mut self.stale);
         for &frame in &stale {
             if let Some(marks) = self.code.get_mut(frame as usize) {
                 *marks = 0;
+            }
+            if let Some(watched) = self.watched.get_mut(frame as usize) {
+                *watched = self.pinned.contains(&frame);
             }
         }
         stale

@@ -3,6 +3,7 @@
 use hartrace_flow::Mode;
 use hartrace_isa::Xlen;
 
+use crate::blocks::Blocks;
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Exception, cause, status};
 use crate::memory::PAGE;
@@ -38,7 +39,7 @@ impl Use {
 /// One remembered page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Virtual page and context; see [`Tlb::key`].
+    /// Virtual page and context; see [`Tlb`].
     pub(crate) tag: u64,
     /// Physical address of the page.
     pub(crate) page: u64,
@@ -52,7 +53,9 @@ const EMPTY: Entry = Entry {
     frame: 0,
 };
 
-const ENTRIES: usize = 256;
+const ENTRIES: usize = 1024;
+
+const GIGABYTE: u64 = 1 << 30;
 
 /// Contexts before entries must be forgotten: the last one is never used, so
 /// that the tag of an empty entry matches nothing.
@@ -66,14 +69,17 @@ const EPOCHS: u64 = 31;
 /// finds misaligned accesses.
 #[derive(Clone, Debug)]
 pub(crate) struct Tlb {
-    pub(crate) fetch: [Entry; ENTRIES],
-    pub(crate) load: [Entry; ENTRIES],
-    pub(crate) store: [Entry; ENTRIES],
+    pub(crate) fetch: Box<[Entry; ENTRIES]>,
+    pub(crate) load: Box<[Entry; ENTRIES]>,
+    pub(crate) store: Box<[Entry; ENTRIES]>,
+    /// The blocks at virtual addresses, while their pages stay where they are.
+    pub(crate) blocks: Blocks,
     pub(crate) fetch_context: u64,
     pub(crate) data_context: u64,
-    /// Code is fetched as it lies in memory: machine mode without protection.
-    pub(crate) plain: bool,
     epoch: u64,
+    /// The gigabytes, by the low bits of their number, in which a page larger than
+    /// [`PAGE`] was found.
+    large: u64,
     /// Everything is forgotten with every trap and every return from one, and
     /// when the rights of loads and stores change, as Spike does: a program
     /// that changes page tables and fences nothing sees the change from then
@@ -84,13 +90,14 @@ pub(crate) struct Tlb {
 impl Tlb {
     pub(crate) fn new() -> Tlb {
         Tlb {
-            fetch: [EMPTY; ENTRIES],
-            load: [EMPTY; ENTRIES],
-            store: [EMPTY; ENTRIES],
+            fetch: Box::new([EMPTY; ENTRIES]),
+            load: Box::new([EMPTY; ENTRIES]),
+            store: Box::new([EMPTY; ENTRIES]),
+            blocks: Blocks::new(),
             fetch_context: 0,
             data_context: 0,
-            plain: false,
             epoch: 0,
+            large: 0,
             forgetful: false,
         }
     }
@@ -109,15 +116,20 @@ impl Tlb {
         &mut table[(addr / PAGE) as usize % ENTRIES]
     }
 
-    /// The physical address of code in a remembered page.
-    pub(crate) fn find_code(&self, pc: u64) -> Option<u64> {
-        let entry = Tlb::slot(&self.fetch, pc);
-        let known = entry.tag == pc & !(PAGE - 1) | self.fetch_context;
-        known.then(|| entry.page + pc % PAGE)
+    /// The physical address of an address in a remembered page.
+    pub(crate) fn known(&self, what: Use, addr: u64) -> Option<u64> {
+        let (table, context) = match what {
+            Use::Fetch => (&self.fetch, self.fetch_context),
+            Use::Load => (&self.load, self.data_context),
+            Use::Store => (&self.store, self.data_context),
+        };
+        let entry = Tlb::slot(table, addr);
+        let known = entry.tag == addr & !(PAGE - 1) | context;
+        known.then(|| entry.page + addr % PAGE)
     }
 
-    /// Remembers a page.
-    pub(crate) fn fill(&mut self, what: Use, addr: u64, page: u64, frame: u32) {
+    /// Remembers the page of an address, and the frame or table it is in.
+    pub(crate) fn fill(&mut self, what: Use, addr: u64, found: Translation, frame: u32) {
         let (table, context) = match what {
             Use::Fetch => (&mut self.fetch, self.fetch_context),
             Use::Load => (&mut self.load, self.data_context),
@@ -125,31 +137,65 @@ impl Tlb {
         };
         *Tlb::slot_mut(table, addr) = Entry {
             tag: addr & !(PAGE - 1) | context,
-            page,
+            page: found.paddr & !(PAGE - 1),
             frame,
         };
+        self.large |= match found.size {
+            PAGE => 0,
+            size if size <= GIGABYTE => 1 << (addr / GIGABYTE % 64),
+            _ => u64::MAX,
+        };
+        if what == Use::Fetch {
+            self.blocks.visit(addr);
+        }
     }
 
     /// Forgets all translations.
     pub(crate) fn flush(&mut self, cpu: &Cpu) {
         self.epoch += 1;
+        self.large = 0;
         if self.epoch == EPOCHS {
             self.epoch = 0;
-            self.fetch = [EMPTY; ENTRIES];
-            self.load = [EMPTY; ENTRIES];
-            self.store = [EMPTY; ENTRIES];
+            self.fetch.fill(EMPTY);
+            self.load.fill(EMPTY);
+            self.store.fill(EMPTY);
+            self.blocks.forget();
         }
         self.enter(cpu);
     }
 
-    /// Forgets where code is.
-    pub(crate) fn forget_code(&mut self) {
-        self.fetch = [EMPTY; ENTRIES];
+    /// Forgets the translation of one address: the page it is in, which may be a
+    /// large one, of which pieces are remembered.
+    pub(crate) fn flush_page(&mut self, cpu: &Cpu, addr: u64) {
+        if self.forgetful || self.large >> (addr / GIGABYTE % 64) & 1 != 0 {
+            return self.flush(cpu);
+        }
+        for table in [&mut self.fetch, &mut self.load, &mut self.store] {
+            *Tlb::slot_mut(table, addr) = EMPTY;
+        }
+        if self.blocks.visited(addr) {
+            self.blocks.forget();
+            self.enter(cpu);
+        }
     }
 
-    /// Forgets where stores go.
-    pub(crate) fn forget_stores(&mut self) {
-        self.store = [EMPTY; ENTRIES];
+    /// Forgets where code is.
+    pub(crate) fn forget_code(&mut self) {
+        self.fetch.fill(EMPTY);
+        self.forget_blocks();
+    }
+
+    /// Forgets which blocks there are.
+    pub(crate) fn forget_blocks(&mut self) {
+        self.blocks.forget();
+        self.blocks.enter(self.fetch_context);
+    }
+
+    /// Forgets that stores go to a frame.
+    pub(crate) fn forget_stores(&mut self, frame: u32) {
+        for entry in self.store.iter_mut().filter(|entry| entry.frame == frame) {
+            *entry = EMPTY;
+        }
     }
 
     /// Goes to the context of the hart's mode and status after a trap or a
@@ -174,13 +220,13 @@ impl Tlb {
 
     /// Goes to the context of the hart's mode and status.
     pub(crate) fn enter(&mut self, cpu: &Cpu) {
-        let context = |mode: Mode| {
-            let rights = (cpu.mstatus & (status::SUM | status::MXR)) >> 18;
-            (self.epoch << 4 | rights << 2 | u64::from(mode.code())) << 3
-        };
-        self.fetch_context = context(cpu.mode);
-        self.data_context = context(cpu.data_mode());
-        self.plain = cpu.mode == Mode::M && cpu.pmp.is_open_to_machine();
+        let context =
+            |mode: Mode, rights: u64| (self.epoch << 4 | rights << 2 | u64::from(mode.code())) << 3;
+        // They do not concern code.
+        let rights = (cpu.mstatus & (status::SUM | status::MXR)) >> 18;
+        self.fetch_context = context(cpu.mode, 0);
+        self.data_context = context(cpu.data_mode(), rights);
+        self.blocks.enter(self.fetch_context);
     }
 }
 
@@ -230,8 +276,16 @@ const DIRTY: u64 = 128;
 /// Bits 63 to 54: extensions that are not there, and reserved ones.
 const UPPER: u64 = 0xffc0_0000_0000_0000;
 
-/// Translates an address for an access of `len` bytes that do not cross a
-/// page. Sets A and D where the walker does so; protection is checked.
+/// Where an address lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Translation {
+    pub(crate) paddr: u64,
+    /// The size of its page, in bytes.
+    pub(crate) size: u64,
+}
+
+/// The physical address for an access of `len` bytes that do not cross a page. Sets A
+/// and D where the walker does so; protection is checked.
 pub(crate) fn translate(
     cpu: &Cpu,
     bus: &mut Bus,
@@ -239,16 +293,30 @@ pub(crate) fn translate(
     len: u64,
     what: Use,
 ) -> Result<u64, Exception> {
+    find(cpu, bus, addr, len, what).map(|found| found.paddr)
+}
+
+/// The same, with the page.
+pub(crate) fn find(
+    cpu: &Cpu,
+    bus: &mut Bus,
+    addr: u64,
+    len: u64,
+    what: Use,
+) -> Result<Translation, Exception> {
     let mode = match what {
         Use::Fetch => cpu.mode,
         _ => cpu.data_mode(),
     };
-    let paddr = match Scheme::of(cpu) {
+    let found = match Scheme::of(cpu) {
         Some(scheme) if mode != Mode::M => walk(cpu, bus, addr, what, mode, &scheme)?,
-        _ => addr,
+        _ => Translation {
+            paddr: addr,
+            size: PAGE,
+        },
     };
-    if cpu.pmp.allows(paddr, len, what, mode) {
-        Ok(paddr)
+    if cpu.pmp.allows(found.paddr, len, what, mode) {
+        Ok(found)
     } else {
         Err(what.access_fault(addr))
     }
@@ -262,7 +330,7 @@ fn walk(
     what: Use,
     mode: Mode,
     scheme: &Scheme,
-) -> Result<u64, Exception> {
+) -> Result<Translation, Exception> {
     let fault = what.page_fault(addr);
     let bits = 12 + scheme.levels * scheme.index_bits;
     // The bits above are copies of the highest one that counts.
@@ -301,7 +369,10 @@ fn walk(
             write_entry(cpu, bus, at, entry | used, scheme, what, addr)?;
         }
         let page = ppn | ((addr / PAGE) & within);
-        return Ok(page * PAGE + addr % PAGE);
+        return Ok(Translation {
+            paddr: page * PAGE + addr % PAGE,
+            size: PAGE << (shift - 12),
+        });
     }
     Err(fault)
 }

@@ -25,11 +25,18 @@ pub(crate) struct Pmp {
     cfg: [u8; ENTRIES],
     /// As programs see it: bits 33 (RV32) or 55 (RV64) to 2 of an address.
     addr: [u64; ENTRIES],
+    /// The entries in force, in their order: worked out when one is written.
+    rules: Vec<Rule>,
     open: bool,
 }
 
-/// The addresses of one entry: from the first to the last.
-type Span = (u64, u64);
+/// One entry in force: its first and its last address, and its `pmpcfg`.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    from: u64,
+    to: u64,
+    cfg: u8,
+}
 
 impl Pmp {
     /// One entry that opens everything to everybody, for software that knows
@@ -38,6 +45,7 @@ impl Pmp {
         let mut pmp = Pmp {
             cfg: [0; ENTRIES],
             addr: [0; ENTRIES],
+            rules: Vec::new(),
             open: true,
         };
         pmp.set_addr(0, Pmp::addr_mask(xlen));
@@ -89,8 +97,9 @@ impl Pmp {
         true
     }
 
-    /// The addresses of an entry; `None` when it is off or empty.
-    fn span(&self, entry: usize) -> Option<Span> {
+    /// The addresses of an entry, from the first to the last; `None` when it is off
+    /// or empty.
+    fn span(&self, entry: usize) -> Option<(u64, u64)> {
         let addr = self.addr(entry);
         match self.cfg(entry) & A {
             0 => None,
@@ -116,17 +125,13 @@ impl Pmp {
     /// Whether an access is allowed: `len` bytes at `paddr`.
     pub(crate) fn allows(&self, paddr: u64, len: u64, what: Use, mode: Mode) -> bool {
         let last = paddr + (len - 1);
-        for entry in 0..ENTRIES {
-            let Some((from, to)) = self.span(entry) else {
-                continue;
-            };
+        for &Rule { from, to, cfg } in &self.rules {
             if last < from || to < paddr {
                 continue;
             }
             if paddr < from || to < last {
                 return false;
             }
-            let cfg = self.cfg(entry);
             let need = match what {
                 Use::Fetch => X,
                 Use::Load => R,
@@ -144,17 +149,24 @@ impl Pmp {
         self.open
     }
 
-    /// Finds out whether it is open to machine mode.
+    /// Finds the entries in force, and whether they are open to machine mode.
     fn look(&mut self) {
-        let whole = |(from, to): Span| from % PAGE == 0 && to % PAGE == PAGE - 1;
-        self.open = self.cfg.iter().all(|cfg| cfg & L == 0)
-            && (0..ENTRIES).filter_map(|entry| self.span(entry)).all(whole);
+        let rules = (0..ENTRIES).filter_map(|entry| {
+            let (from, to) = self.span(entry)?;
+            let cfg = self.cfg(entry);
+            Some(Rule { from, to, cfg })
+        });
+        self.rules = rules.collect();
+        let whole = |rule: &Rule| rule.from.is_multiple_of(PAGE) && rule.to % PAGE == PAGE - 1;
+        self.open = self.cfg.iter().all(|cfg| cfg & L == 0) && self.rules.iter().all(whole);
     }
 
     /// Whether every byte of a page is treated alike.
     pub(crate) fn is_uniform(&self, page: u64) -> bool {
         let last = page | 0xfff;
-        let cuts = |(from, to): Span| (page < from && from <= last) || (page <= to && to < last);
-        !(0..ENTRIES).filter_map(|entry| self.span(entry)).any(cuts)
+        let cuts = |rule: &Rule| {
+            (page < rule.from && rule.from <= last) || (page <= rule.to && rule.to < last)
+        };
+        !self.rules.iter().any(cuts)
     }
 }

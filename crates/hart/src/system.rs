@@ -2,13 +2,14 @@
 //! fences of address translation.
 
 use hartrace_flow::{Access, AccessKind, HartId, Insn, Mode, Observer, RegId, Step, Wants};
-use hartrace_isa::{Itype, Op, csr};
+use hartrace_isa::{Itype, Op, Xlen, csr};
 
 use crate::bus::Bus;
 use crate::code::Micro;
 use crate::cpu::{Cpu, Exception, SINK, cause, status};
 use crate::exec::Report;
 use crate::hart::Hart;
+use crate::mmu::Tlb;
 
 /// Executes the system instruction at pc. It retires, or an exception comes
 /// back and nothing has happened.
@@ -42,14 +43,14 @@ pub(crate) fn execute<O: Observer>(
         }
         Op::SfenceVma if may_fence(&hart.cpu) => {
             hart.cpu.pc = next;
-            hart.tlb.flush(&hart.cpu);
+            match micro.rs1 {
+                0 => hart.tlb.flush(&hart.cpu),
+                rs1 => hart.tlb.flush_page(&hart.cpu, hart.cpu.read_x(rs1)),
+            }
         }
-        // Decoded code follows stores by itself, but not what the page-table
-        // walker writes.
-        Op::FenceI => {
-            hart.cpu.pc = next;
-            hart.forget_stale(bus);
-        }
+        // Decoded code follows stores by itself, and the machine looks for what the
+        // page-table walker has written after every instruction that comes here.
+        Op::FenceI => hart.cpu.pc = next,
         Op::Sctrclr if hart.cpu.may_clear_records() => {
             hart.cpu.pc = next;
             if let Some(ctr) = hart.cpu.settled() {
@@ -133,6 +134,109 @@ fn may_fence(cpu: &Cpu) -> bool {
     }
 }
 
+/// What a Zicsr instruction asks for.
+struct Request {
+    csr: u16,
+    write: bool,
+    /// The value of `rs1`, or the immediate.
+    operand: u64,
+}
+
+impl Request {
+    /// The instruction, with the value of the register it names.
+    fn new(bits: u32, micro: &Micro, rs1: u64) -> Request {
+        let (named, operand) = match micro.op {
+            Op::Csrrw | Op::Csrrs | Op::Csrrc => (micro.rs1 != 0, rs1),
+            _ => (micro.imm != 0, micro.imm as u64),
+        };
+        Request {
+            csr: (bits >> 20) as u16,
+            write: named || matches!(micro.op, Op::Csrrw | Op::Csrrwi),
+            operand,
+        }
+    }
+
+    /// The new value of the CSR.
+    fn new_value(&self, op: Op, old: u64) -> u64 {
+        match op {
+            Op::Csrrw | Op::Csrrwi => self.operand,
+            Op::Csrrs | Op::Csrrsi => old | self.operand,
+            _ => old & !self.operand,
+        }
+    }
+}
+
+/// Whether an access to a CSR affects only the register itself, or at most which
+/// interrupts are enabled. Kernels make such accesses at every entry, exit and critical
+/// section.
+fn is_simple(csr: u16, write: bool) -> bool {
+    match csr {
+        csr::SSCRATCH | csr::SEPC | csr::SCAUSE | csr::STVAL | csr::SSTATUS => true,
+        csr::MSCRATCH | csr::MEPC | csr::MCAUSE | csr::MTVAL => true,
+        csr::FFLAGS..=csr::FCSR => true,
+        csr::TIME => !write,
+        _ => false,
+    }
+}
+
+/// What came of a CSR instruction that the interpreter has tried.
+pub(crate) enum Tried {
+    /// It is done.
+    Done,
+    /// It is done, and an interrupt can be taken.
+    Interrupts,
+    /// Nothing has happened: the whole hart has to see to it.
+    Left,
+}
+
+/// Executes a CSR instruction without leaving the interpreter, if it can be done so:
+/// for observers that want no effects. `cycles` is the hart's count before it.
+#[inline(never)]
+pub(crate) fn try_csr(
+    cpu: &mut Cpu,
+    tlb: &mut Tlb,
+    bus: &Bus,
+    x: &mut [u64; 256],
+    micro: &Micro,
+    bits: u32,
+    cycles: u64,
+) -> Tried {
+    let rs1 = x.get(usize::from(micro.rs1)).copied().unwrap_or(0);
+    let request = Request::new(bits, micro, cpu.xlen().wrap(rs1));
+    let Request { csr, write, .. } = request;
+    let is_csr = matches!(
+        micro.op,
+        Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci
+    );
+    if !is_csr || !is_simple(csr, write) || bus.as_spike || !cpu.may_access(csr, write) {
+        return Tried::Left;
+    }
+    let time = match csr {
+        csr::TIME => bus.time(cycles),
+        _ => 0,
+    };
+    let Some(old) = cpu.read_csr(csr, time) else {
+        return Tried::Left;
+    };
+    if write {
+        cpu.write_csr(csr, request.new_value(micro.op, old), &mut |_, _| {});
+        if csr == csr::SSTATUS {
+            tlb.change_status(cpu);
+        }
+    }
+    if let Some(register) = x.get_mut(usize::from(micro.rd)) {
+        *register = match cpu.xlen() {
+            Xlen::Rv32 => old as i32 as u64,
+            Xlen::Rv64 => old,
+        };
+    }
+    if csr == csr::SSTATUS && cpu.interrupt().is_some() {
+        Tried::Interrupts
+    } else {
+        Tried::Done
+    }
+}
+
 /// A Zicsr instruction; `None` when it is illegal.
 fn access_csr<O: Observer>(
     hart: &mut Hart,
@@ -141,16 +245,8 @@ fn access_csr<O: Observer>(
     micro: &Micro,
     observer: &mut O,
 ) -> Option<()> {
-    let csr = (bits >> 20) as u16;
-    let operand = match micro.op {
-        Op::Csrrw | Op::Csrrs | Op::Csrrc => hart.cpu.read_x(micro.rs1),
-        _ => micro.imm as u64,
-    };
-    let named = match micro.op {
-        Op::Csrrw | Op::Csrrs | Op::Csrrc => micro.rs1 != 0,
-        _ => micro.imm != 0,
-    };
-    let write = named || matches!(micro.op, Op::Csrrw | Op::Csrrwi);
+    let request = Request::new(bits, micro, hart.cpu.read_x(micro.rs1));
+    let Request { csr, write, .. } = request;
     if !hart.cpu.may_access(csr, write) {
         return None;
     }
@@ -169,10 +265,11 @@ fn access_csr<O: Observer>(
         accesses: &mut hart.accesses,
         observer,
     };
-    let (kind, new) = match micro.op {
-        Op::Csrrw | Op::Csrrwi => (AccessKind::CsrReadWrite, operand),
-        Op::Csrrs | Op::Csrrsi => (AccessKind::CsrReadSet, old | operand),
-        _ => (AccessKind::CsrReadClear, old & !operand),
+    let new = request.new_value(micro.op, old);
+    let kind = match micro.op {
+        Op::Csrrw | Op::Csrrwi => AccessKind::CsrReadWrite,
+        Op::Csrrs | Op::Csrrsi => AccessKind::CsrReadSet,
+        _ => AccessKind::CsrReadClear,
     };
     let xlen = hart.cpu.isa.xlen();
     report.csr_access(Access {

@@ -85,6 +85,9 @@ pairs {
     SrliwBeq = Srliw Beq; XorSrliw = Xor Srliw; LbuAddi = Lbu Addi; LbuLbu = Lbu Lbu;
     LwLw = Lw Lw; LwAdd = Lw Add; LwAddi = Lw Addi; LdLd = Ld Ld; LdAddi = Ld Addi;
     SbBne = Sb Bne; SwAddi = Sw Addi; SwAdd = Sw Add; SdSd = Sd Sd; SdLd = Sd Ld;
+    SdAddi = Sd Addi; LiLi = Li Li; LiBeq = Li Beq; LbuBeq = Lbu Beq; AndiBne = Andi Bne;
+    AuipcJalr = Auipc Jalr; SrliwSlliw = Srliw Slliw; SlliwOr = Slliw Or;
+    OrAddw = Or Addw; XorAddw = Xor Addw; AddwAddw = Addw Addw; AddwSrliw = Addw Srliw;
 }
 }
 

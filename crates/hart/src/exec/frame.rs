@@ -7,9 +7,11 @@ use hartrace_flow::{
 
 use crate::access::Port;
 use crate::bus::Bus;
+use crate::code::Micro;
 use crate::cpu::{Cpu, Exception, SINK, cause};
-use crate::memory::PAGE;
+use crate::memory::{Memory, PAGE};
 use crate::mmu::Tlb;
+use crate::system::{self, Tried};
 use crate::width::Width;
 
 /// What an instruction changes, as far as the observer wants to know.
@@ -63,11 +65,8 @@ pub(crate) struct Frame<'a, O> {
     pub(crate) bus: &'a mut Bus,
     pub(crate) report: Report<'a, O>,
     pub(crate) misaligned: bool,
-    /// The integer registers while the interpreter runs. There are as many as
-    /// a byte can name, so that no number needs a check.
-    x: [u64; 256],
-    /// The context of loads and stores, which does not change meanwhile.
-    context: u64,
+    /// The integer registers.
+    x: &'a mut [u64; 256],
     /// The largest piece of RAM, borrowed from the bus, if loads and stores
     /// reach it as it is: without translation or protection. Otherwise empty.
     ram: Vec<u8>,
@@ -85,6 +84,7 @@ impl<'a, O: Observer> Frame<'a, O> {
         bus: &'a mut Bus,
         report: Report<'a, O>,
         misaligned: bool,
+        x: &'a mut [u64; 256],
     ) -> Frame<'a, O> {
         let direct = match cpu.data_mode() {
             Mode::M if cpu.pmp.is_open_to_machine() => bus.memory.main_ram(),
@@ -93,13 +93,12 @@ impl<'a, O: Observer> Frame<'a, O> {
         // The last address of RV32 is followed by the first.
         let direct = direct.filter(|region| !W::RV32 || region.end() <= 1 << 32);
         let mut frame = Frame {
-            context: tlb.data_context,
             cpu,
             tlb,
             bus,
             report,
             misaligned,
-            x: [0; 256],
+            x,
             ram: Vec::new(),
             direct: direct.is_some(),
             base: direct.map_or(0, |region| region.base),
@@ -120,8 +119,8 @@ impl<'a, O: Observer> Frame<'a, O> {
         self.cpu
             .x
             .iter_mut()
-            .zip(self.x)
-            .for_each(|(to, from)| *to = from);
+            .zip(self.x.iter())
+            .for_each(|(to, from)| *to = *from);
     }
 
     /// Does something with all of memory, devices too.
@@ -136,6 +135,11 @@ impl<'a, O: Observer> Frame<'a, O> {
         });
         self.exchange();
         result
+    }
+
+    /// Executes a CSR instruction, if that does not concern the whole hart.
+    pub(super) fn try_csr(&mut self, op: &Micro, bits: u32, cycles: u64) -> Tried {
+        system::try_csr(self.cpu, self.tlb, self.bus, self.x, op, bits, cycles)
     }
 
     /// Takes RAM from the bus, or gives it back.
@@ -158,6 +162,8 @@ impl<'a, O: Observer> Frame<'a, O> {
             && (addr.is_multiple_of(N as u64) || self.misaligned)
         {
             (value::<N>(bytes), addr)
+        } else if let Some(value) = load_known::<N>(self.tlb, &self.bus.memory, addr) {
+            (value, Tlb::slot(&self.tlb.load, addr).page + addr % PAGE)
         } else {
             self.load_slowly::<N>(addr, cycles)?
         };
@@ -179,12 +185,6 @@ impl<'a, O: Observer> Frame<'a, O> {
         addr: u64,
         cycles: u64,
     ) -> Result<(u64, u64), Exception> {
-        let entry = Tlb::slot(&self.tlb.load, addr);
-        if entry.tag == key::<N>(addr, self.context)
-            && let Some(bytes) = self.bus.memory.at(entry.frame, addr, N)
-        {
-            return Ok((value::<N>(bytes), entry.page + addr % PAGE));
-        }
         let done = self.with_port(cycles, |port| port.load(addr, N as u64))?;
         Ok((done.value, done.paddr))
     }
@@ -204,6 +204,8 @@ impl<'a, O: Observer> Frame<'a, O> {
         {
             put::<N>(bytes, value);
             (false, addr)
+        } else if store_known::<N>(self.tlb, &mut self.bus.memory, addr, value) {
+            (false, Tlb::slot(&self.tlb.store, addr).page + addr % PAGE)
         } else {
             self.store_slowly::<N>(addr, value, cycles)?
         };
@@ -226,13 +228,6 @@ impl<'a, O: Observer> Frame<'a, O> {
         value: u64,
         cycles: u64,
     ) -> Result<(bool, u64), Exception> {
-        let entry = Tlb::slot(&self.tlb.store, addr);
-        if entry.tag == key::<N>(addr, self.context)
-            && let Some(bytes) = self.bus.memory.at_mut(entry.frame, addr, N)
-        {
-            put::<N>(bytes, value);
-            return Ok((false, entry.page + addr % PAGE));
-        }
         let done = self.with_port(cycles, |port| port.store(addr, N as u64, value))?;
         Ok((done.event, done.paddr))
     }
@@ -256,6 +251,32 @@ impl<'a, O: Observer> Frame<'a, O> {
         // A byte cannot miss.
         #[allow(clippy::indexing_slicing)]
         self.x[usize::from(register)]
+    }
+}
+
+/// Loads from a page that is remembered: an aligned value, in one piece.
+#[inline(always)]
+fn load_known<const N: usize>(tlb: &Tlb, memory: &Memory, addr: u64) -> Option<u64> {
+    let entry = Tlb::slot(&tlb.load, addr);
+    if entry.tag != key::<N>(addr, tlb.data_context) {
+        return None;
+    }
+    memory.at(entry.frame, addr, N).map(value::<N>)
+}
+
+/// Stores to a page that is remembered. False if it is not, and nothing has happened.
+#[inline(always)]
+fn store_known<const N: usize>(tlb: &Tlb, memory: &mut Memory, addr: u64, value: u64) -> bool {
+    let entry = Tlb::slot(&tlb.store, addr);
+    if entry.tag != key::<N>(addr, tlb.data_context) {
+        return false;
+    }
+    match memory.at_mut(entry.frame, addr, N) {
+        Some(bytes) => {
+            put::<N>(bytes, value);
+            true
+        }
+        None => false,
     }
 }
 

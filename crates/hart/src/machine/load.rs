@@ -1,6 +1,7 @@
 //! Putting a program into a machine.
 
 use core::fmt;
+use std::collections::VecDeque;
 
 use hartrace_isa::Xlen;
 
@@ -13,11 +14,11 @@ use crate::hart::Hart;
 use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::machine::Machine;
+use crate::machine::turns::Turns;
 use crate::memory::{Memory, Region};
 use crate::notes::Records;
 use crate::program::Program;
 use crate::uart::Uart;
-use crate::vigil::Vigil;
 
 /// Why a program cannot be put into a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,12 +129,14 @@ impl Machine {
     fn restart(&mut self) {
         // Both were built before from the same settings.
         if let Ok(isa) = self.config.validate()
-            && let Ok((hart, bus)) = build(&self.config, isa, self.entry)
+            && let Ok((hart, turns, bus)) = build(&self.config, isa, self.entry)
         {
-            (self.hart, self.bus) = (hart, bus);
+            (self.hart, self.turns, self.bus) = (hart, turns, bus);
         }
         if let Some(ctr) = &self.beside {
-            self.hart.record_to(ctr.clone());
+            for hart in self.turns.others_and(&mut self.hart) {
+                hart.record_to(ctr.clone());
+            }
         }
         if let Some(program) = &self.program {
             for segment in &program.segments {
@@ -143,7 +146,7 @@ impl Machine {
             let ends = program.tohost.map(|addr| [addr, addr.wrapping_add(7)]);
             for addr in ends.into_iter().flatten() {
                 if let Some(spot) = self.bus.memory.spot(addr) {
-                    self.bus.memory.watch(spot.frame);
+                    self.bus.memory.pin(spot.frame);
                 }
             }
             self.fromhost = program.fromhost.unwrap_or(0);
@@ -154,16 +157,17 @@ impl Machine {
         self.quantum = 0;
         self.serialized = false;
         self.cut = false;
-        self.vigil = Vigil::default();
         // A timer that was never set is due.
         self.refresh_interrupts();
-        let cpu = &mut self.hart.cpu;
-        match self.config.platform {
-            Platform::Spike => cpu.pc = BOOT_ROM,
-            Platform::Virt => {
-                cpu.pc = self.entry;
-                cpu.write_x(10, cpu.id.into());
-                cpu.write_x(11, self.config.boot_rom() + 32);
+        for hart in self.turns.others_and(&mut self.hart) {
+            let cpu = &mut hart.cpu;
+            match self.config.platform {
+                Platform::Spike => cpu.pc = BOOT_ROM,
+                Platform::Virt => {
+                    cpu.pc = self.entry;
+                    cpu.write_x(10, cpu.id.into());
+                    cpu.write_x(11, self.config.boot_rom() + 32);
+                }
             }
         }
     }
@@ -174,18 +178,19 @@ impl Machine {
     }
 }
 
-/// The hart and the bus of a machine whose program starts at `entry`.
+/// The first hart, the others and the bus of a machine whose program starts at `entry`.
 pub(super) fn build(
     config: &Config,
     isa: hartrace_isa::Isa,
     entry: u64,
-) -> Result<(Hart, Bus), ConfigError> {
+) -> Result<(Hart, Turns, Bus), ConfigError> {
     let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
     let told = config.reported_isa(isa);
-    let description = match config.platform {
+    let mut description = match config.platform {
         Platform::Virt => Description::virt(&told, &ram),
         Platform::Spike => Description::spike(&config.isa, &ram),
     };
+    description.harts = config.harts;
     let rom = fdt::boot_rom(isa.xlen(), entry, &description.blob());
     let memory = Memory::new(&config.memory, config.boot_rom(), &rom)?;
     let clock = match config.platform {
@@ -195,20 +200,10 @@ pub(super) fn build(
         },
         Platform::Spike => Clock::Stepped,
     };
-    let mut cpu = Cpu::new(isa, 0);
-    cpu.always_counters = config.platform == Platform::Virt;
-    if config.platform == Platform::Spike {
-        cpu.unwritten = u32::MAX;
-    }
-    cpu.records = config
-        .records(isa)?
-        .map(|ctr| Box::new(Records::new(ctr, false)));
-    cpu.update_ad = config.update_ad;
-    cpu.svadu = config.has_svadu();
     let virt = config.platform == Platform::Virt;
     let mut bus = Bus {
         memory,
-        clint: Clint::new(1),
+        clint: Clint::new(config.harts as usize),
         clock,
         uart: (virt && description.uart).then(Uart::default),
         finisher: virt && description.finisher,
@@ -218,8 +213,30 @@ pub(super) fn build(
         called: None,
         as_spike: config.platform == Platform::Spike,
     };
-    bus.find_deadline(cpu.id, cpu.cycles);
+    let mut others = VecDeque::new();
+    for id in 1..config.harts {
+        others.push_back(build_hart(config, isa, id)?);
+    }
+    if !others.is_empty() {
+        bus.memory.share();
+    }
+    let first = build_hart(config, isa, 0)?;
+    bus.find_deadline(first.cpu.id, first.cpu.cycles);
+    Ok((first, Turns::new(others, config.quantum, config.seed), bus))
+}
+
+fn build_hart(config: &Config, isa: hartrace_isa::Isa, id: u32) -> Result<Hart, ConfigError> {
+    let mut cpu = Cpu::new(isa, id);
+    cpu.always_counters = config.platform == Platform::Virt;
+    if config.platform == Platform::Spike {
+        cpu.unwritten = u32::MAX;
+    }
+    cpu.records = config
+        .records(isa)?
+        .map(|ctr| Box::new(Records::new(ctr, false)));
+    cpu.update_ad = config.update_ad;
+    cpu.svadu = config.has_svadu();
     let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
     hart.tlb.forgetful = config.platform == Platform::Spike;
-    Ok((hart, bus))
+    Ok(hart)
 }

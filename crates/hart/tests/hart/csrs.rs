@@ -5,7 +5,7 @@ use hartrace_flow::Mode;
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
-use crate::bench::{BASE, Bench, WIDTHS, csr, status};
+use crate::bench::{BASE, Bench, HANDLER, WIDTHS, csr, status};
 
 /// Writes a value with csrrw; what is read then.
 fn written(b: &mut Bench, number: u16, value: u64) -> u64 {
@@ -377,4 +377,69 @@ fn adue_exists_with_svadu() {
     assert_eq!(written(&mut b, csr::MENVCFGH, u64::MAX), 1 << 29);
     assert_eq!(written(&mut b, csr::MENVCFG, u64::MAX), 0);
     assert_eq!(b.csr(csr::MENVCFGH), 1 << 29);
+}
+
+#[test]
+fn csr_accesses_do_the_same_whoever_watches() {
+    // Without an observer of effects the interpreter does the simple ones by itself.
+    let numbers = [
+        csr::SSCRATCH,
+        csr::SEPC,
+        csr::SCAUSE,
+        csr::STVAL,
+        csr::SSTATUS,
+        csr::MSCRATCH,
+        csr::MEPC,
+        csr::MCAUSE,
+        csr::MTVAL,
+        csr::FFLAGS,
+        csr::FRM,
+        csr::FCSR,
+        csr::TIME,
+        csr::SATP,
+    ];
+    for xlen in WIDTHS {
+        for mode in [Mode::M, Mode::S, Mode::U] {
+            for float in [0, status::FS] {
+                let mut code = Vec::new();
+                for number in numbers {
+                    code.extend([csrrw(A0, number, A1), csrrs(A2, number, A3)]);
+                    code.extend([csrrc(A4, number, A3), csrr(A5, number), addi(A1, A1, 3)]);
+                }
+                let state = |watched: bool| {
+                    let mut b = Bench::of(xlen);
+                    b.code(BASE, &code);
+                    b.status(float);
+                    b.set_csr(csr::MCOUNTEREN, 7);
+                    b.set_csr(csr::SCOUNTEREN, 7);
+                    // What traps is skipped.
+                    let skip = [
+                        csrr(30, csr::MEPC),
+                        addi(30, 30, 4),
+                        csrw(csr::MEPC, 30),
+                        MRET,
+                    ];
+                    b.code(HANDLER, &skip);
+                    b.set_x(A1, 0x8000_7ffd_8005_4321);
+                    b.set_x(A3, 0x6022);
+                    b.set_mode(mode);
+                    b.set_pc(BASE);
+                    let mut seen = Vec::new();
+                    while b.m.pc() != BASE + 4 * code.len() as u64 {
+                        match watched {
+                            true => drop(b.steps(1)),
+                            false => drop(b.run(1)),
+                        }
+                        seen.push((b.m.pc(), b.m.instructions(), b.m.cycles()));
+                        seen.extend((10..16).map(|x| (b.x(x), 0, 0)));
+                    }
+                    seen.extend(numbers.map(|number| (b.csr(number), 0, 0)));
+                    seen
+                };
+                let (watched, alone) = (state(true), state(false));
+                assert!(watched.len() > 7 * code.len());
+                assert!(watched == alone, "{xlen:?} {mode:?} {float:#x}");
+            }
+        }
+    }
 }

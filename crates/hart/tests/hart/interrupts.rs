@@ -399,3 +399,27 @@ fn spike_looks_at_time_every_quantum() {
     b.run(5_000);
     assert_eq!(b.x(A0), 100);
 }
+
+#[test]
+fn sstatus_lets_an_interrupt_in_at_once() {
+    // 3.1.6.1: it is taken before the next instruction, whoever watches.
+    for xlen in WIDTHS {
+        for watched in [false, true] {
+            let mut b = Bench::of(xlen);
+            b.set_csr(csr::MIDELEG, 2);
+            b.set_csr(csr::MIE, 2);
+            b.set_csr(csr::MIP, 2);
+            b.set_x(A1, status::SIE);
+            b.code(BASE, &[NOP, csrrs(ZERO, csr::SSTATUS, A1), NOP, NOP]);
+            b.set_mode(Mode::S);
+            b.set_pc(BASE);
+            match watched {
+                true => drop(b.steps(3)),
+                false => drop(b.run(3)),
+            }
+            assert_eq!(b.csr(csr::SEPC), BASE + 8);
+            assert_eq!(b.csr(csr::SCAUSE), 1 << (xlen.bits() - 1) | 1);
+            assert_eq!(b.m.pc(), S_HANDLER + 4);
+        }
+    }
+}

@@ -286,3 +286,93 @@ fn code_beside_page_tables_is_never_stale() {
     assert_eq!(p.b.mem(TABLES, 8) & A, A);
     assert_eq!(p.b.x(A0), 9);
 }
+
+#[test]
+fn a_fence_of_one_address_is_for_all_of_its_page() {
+    // 10.2.1: a large page is one leaf, whichever of its addresses is named. Its
+    // pieces are remembered one by one.
+    for mut p in Paged::both() {
+        let size = if p.size == 4 { 0x40_0000 } else { 0x20_0000 };
+        let large = VA & !(size - 1);
+        p.map(large, BASE, ALL, 1);
+        let (at, store) = (p.entry(large, 1), if p.size == 4 { sw } else { sd });
+        p.b.set_mem(DATA, 4, 7);
+        p.b.set_x(A1, large + (DATA - BASE));
+        p.b.set_x(A2, at);
+        p.b.set_x(A3, 0);
+        p.b.set_x(A5, large + size - 8);
+        let code = [
+            lw(A0, 0, A1),
+            store(A3, 0, A2),
+            sfence(A5, ZERO),
+            lw(A0, 0, A1),
+        ];
+        let fault = (13, BASE + 12, large + (DATA - BASE));
+        assert_eq!(p.b.fault(&code), fault);
+        assert_eq!(p.b.x(A0), 7);
+    }
+}
+
+#[test]
+fn a_fence_of_one_address_is_for_code_too() {
+    // 10.2.1: the page of a function is exchanged under the program; blocks that it
+    // has run are remembered by virtual address.
+    for mut p in Paged::both() {
+        p.map(VA, DATA, ALL, 0);
+        let (at, store) = (p.entry(VA, 0), if p.size == 4 { sw } else { sd });
+        for (page, value) in [(DATA, 1), (DATA + 0x1000, 2)] {
+            p.b.code(page, &[addi(A0, A0, value), jalr(ZERO, RA, 0)]);
+        }
+        p.b.set_x(A0, 0);
+        p.b.set_x(A1, VA);
+        p.b.set_x(A2, at);
+        p.b.set_x(A3, (DATA + 0x1000) >> 12 << 10 | ALL);
+        let code = [
+            jalr(RA, A1, 0),
+            jalr(RA, A1, 0),
+            store(A3, 0, A2),
+            sfence(A1, ZERO),
+            jalr(RA, A1, 0),
+        ];
+        p.b.code(BASE, &code);
+        p.b.set_pc(BASE);
+        p.b.run(11);
+        assert_eq!(p.b.x(A0), 1 + 1 + 2);
+    }
+}
+
+#[test]
+fn an_instruction_across_pages_follows_both() {
+    // It is run again and again; then its second half is stored to, and then its
+    // second page is exchanged.
+    for mut p in Paged::both() {
+        let (at, next) = (VA + 0xffe, VA + 0x1000);
+        p.map(VA, DATA, ALL, 0);
+        p.map(next, DATA + 0x5000, ALL, 0);
+        let (entry, store) = (p.entry(next, 0), if p.size == 4 { sw } else { sd });
+        let [one, two, four] = [1, 2, 4].map(|value| addi(A0, A0, value));
+        let back = jalr(ZERO, RA, 0);
+        p.b.halfwords(DATA + 0xffe, &[one]);
+        p.b.halfwords(DATA + 0x5000, &[one >> 16, back, back >> 16]);
+        p.b.halfwords(DATA + 0x6000, &[four >> 16, back, back >> 16]);
+        p.b.set_x(A0, 0);
+        p.b.set_x(A1, at);
+        p.b.set_x(A2, entry);
+        p.b.set_x(A3, (DATA + 0x6000) >> 12 << 10 | ALL);
+        p.b.set_x(A4, next);
+        p.b.set_x(A5, u64::from(two >> 16));
+        let code = [
+            jalr(RA, A1, 0),
+            jalr(RA, A1, 0),
+            sh(A5, 0, A4),
+            jalr(RA, A1, 0),
+            store(A3, 0, A2),
+            sfence(A4, ZERO),
+            jalr(RA, A1, 0),
+        ];
+        p.b.code(BASE, &code);
+        p.b.set_pc(BASE);
+        p.b.run(15);
+        assert_eq!(p.b.x(A0), 1 + 1 + 2 + 4);
+    }
+}
