@@ -27,7 +27,7 @@ use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
 use crate::stacks::{Backtrace, CallTree, Cost, Grouping, NodeId, Passed, StackSink};
 use crate::timeline::Timeline;
-use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId};
+use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId, TiedRuns};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -194,6 +194,11 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
             self.follower.pass(id, &passed);
         }
         ControlFlow::Continue(())
+    }
+
+    /// Accesses do not matter.
+    fn tied_runs(&mut self, id: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.kept_runs(id, tied.kept(), tied.runs())
     }
 
     fn keeps(&self) -> bool {

@@ -232,10 +232,13 @@ impl<'a> Source<'a> {
     pub(crate) fn with_data(self, data: &Path) -> Result<Source<'a>, Failure> {
         let Source { session, data: of } = self;
         match of {
-            Data::Trace(trace) if trace.can_join() => Ok(Source {
-                session,
-                data: Data::Trace(Box::new(trace.with_data(Input::open(data)?)?)),
-            }),
+            Data::Trace(trace) if trace.can_join() => {
+                let input = session.open_data(data)?;
+                Ok(Source {
+                    session,
+                    data: Data::Trace(Box::new(trace.with_data(input)?)),
+                })
+            }
             _ => Err(no_data_trace(session.path).into()),
         }
     }
