@@ -92,6 +92,7 @@
 
 mod access;
 mod blocks;
+mod boot;
 mod bus;
 mod clint;
 mod code;
@@ -99,10 +100,10 @@ mod config;
 mod cost;
 mod cpu;
 mod csr;
+mod devices;
 mod events;
 mod exec;
 pub mod fdt;
-mod finisher;
 pub mod float;
 mod hart;
 pub mod host;
@@ -118,12 +119,13 @@ mod row;
 mod system;
 #[cfg(test)]
 mod tests;
-mod uart;
 mod vigil;
 mod width;
 
+pub use boot::{BootError, BootFiles, BootPart, System};
 pub use config::{Config, ConfigError, Platform};
 pub use cost::Costs;
+pub use devices::{SLOTS, Virtio};
 pub use machine::{LoadError, Machine, Stop};
 pub use memory::{Memory, MemoryError, Region};
 pub use program::{Program, ProgramError, Segment};

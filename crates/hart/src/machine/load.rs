@@ -4,11 +4,13 @@ use core::fmt;
 
 use hartrace_isa::Xlen;
 
+use crate::boot::{Handover, System};
 use crate::bus::{Bus, Clock};
 use crate::clint::Clint;
 use crate::config::{Config, ConfigError, Platform};
 use crate::cpu::Cpu;
-use crate::fdt::{self, BOOT_ROM, Description};
+use crate::devices::{Devices, Equipment};
+use crate::fdt::{self, BOOT_ROM, Chosen, Description, Virt};
 use crate::hart::Hart;
 use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
@@ -16,7 +18,6 @@ use crate::machine::Machine;
 use crate::memory::{Memory, Region};
 use crate::notes::Records;
 use crate::program::Program;
-use crate::uart::Uart;
 use crate::vigil::Vigil;
 
 /// Why a program cannot be put into a machine.
@@ -91,6 +92,26 @@ impl Machine {
     ///
     /// A program that does not fit the machine.
     pub fn load(&mut self, program: Program, entry: Option<u64>) -> Result<(), LoadError> {
+        self.load_with(program, entry, None)
+    }
+
+    /// Puts a system into memory and the hart at the start of its firmware, or of its
+    /// kernel if it has none, with the device tree in `a1` and the rest of what is
+    /// handed over in `a2`.
+    ///
+    /// # Errors
+    ///
+    /// A system that does not fit the machine.
+    pub fn boot(&mut self, system: System) -> Result<(), LoadError> {
+        self.load_with(system.program, None, Some(system.handover))
+    }
+
+    fn load_with(
+        &mut self,
+        program: Program,
+        entry: Option<u64>,
+        handover: Option<Handover>,
+    ) -> Result<(), LoadError> {
         let hart = self.hart.cpu.xlen();
         if program.xlen != hart {
             return Err(LoadError::Width {
@@ -120,6 +141,7 @@ impl Machine {
         }
         self.program = Some(program);
         self.entry = entry;
+        self.handover = handover;
         self.restart();
         Ok(())
     }
@@ -162,8 +184,14 @@ impl Machine {
             Platform::Spike => cpu.pc = BOOT_ROM,
             Platform::Virt => {
                 cpu.pc = self.entry;
+                let rom = Handover {
+                    tree: self.config.boot_rom() + 32,
+                    info: 0,
+                };
+                let handover = self.handover.unwrap_or(rom);
                 cpu.write_x(10, cpu.id.into());
-                cpu.write_x(11, self.config.boot_rom() + 32);
+                cpu.write_x(11, handover.tree);
+                cpu.write_x(12, handover.info);
             }
         }
     }
@@ -174,19 +202,37 @@ impl Machine {
     }
 }
 
+/// Harts of a machine.
+const HARTS: u32 = 1;
+
+/// The device tree of our own machine.
+pub(crate) fn tree(config: &Config, isa: hartrace_isa::Isa, chosen: Chosen<'_>) -> Vec<u8> {
+    let virt = Virt {
+        harts: HARTS,
+        isa_name: &config.reported_isa(isa),
+        isa,
+        memory: &config.memory,
+        equipment: Equipment::beside(&config.memory, &config.virtio),
+        htif: chosen.is_empty(),
+        chosen,
+    };
+    virt.blob()
+}
+
 /// The hart and the bus of a machine whose program starts at `entry`.
 pub(super) fn build(
     config: &Config,
     isa: hartrace_isa::Isa,
     entry: u64,
 ) -> Result<(Hart, Bus), ConfigError> {
-    let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
-    let told = config.reported_isa(isa);
-    let description = match config.platform {
-        Platform::Virt => Description::virt(&told, &ram),
-        Platform::Spike => Description::spike(&config.isa, &ram),
+    let tree = match config.platform {
+        Platform::Virt => tree(config, isa, Chosen::default()),
+        Platform::Spike => {
+            let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
+            Description::spike(&config.isa, &ram).blob()
+        }
     };
-    let rom = fdt::boot_rom(isa.xlen(), entry, &description.blob());
+    let rom = fdt::boot_rom(isa.xlen(), entry, &tree);
     let memory = Memory::new(&config.memory, config.boot_rom(), &rom)?;
     let clock = match config.platform {
         Platform::Virt => Clock::Cycles {
@@ -205,14 +251,19 @@ pub(super) fn build(
         .map(|ctr| Box::new(Records::new(ctr, false)));
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
-    let virt = config.platform == Platform::Virt;
+    let devices = match config.platform {
+        Platform::Virt => {
+            let equipment = Equipment::beside(&config.memory, &config.virtio);
+            Devices::new(&equipment, HARTS as usize, config.epoch)
+        }
+        Platform::Spike => Devices::none(),
+    };
     let mut bus = Bus {
         memory,
         clint: Clint::new(1),
         clock,
-        uart: (virt && description.uart).then(Uart::default),
-        finisher: virt && description.finisher,
-        finish: None,
+        devices,
+        alarm: None,
         deadline: None,
         tohost: None,
         called: None,
