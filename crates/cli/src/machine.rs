@@ -126,6 +126,9 @@ pub(crate) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
         misaligned: value(&mut hart.misaligned, default.misaligned),
         update_ad: value(&mut hart.update_ad, default.update_ad),
         semihosting: value(&mut hart.semihosting, default.semihosting),
+        harts: value(&mut hart.harts, default.harts),
+        quantum: value(&mut hart.quantum, default.quantum),
+        seed: value(&mut hart.seed, default.seed),
         cycles_per_tick: value(&mut hart.cycles_per_tick, default.cycles_per_tick),
         ..default
     }

@@ -51,6 +51,13 @@ pub struct Config {
     pub memory: Vec<Region>,
     /// Cycles per instruction.
     pub costs: Costs,
+    /// Harts, all alike, numbered from 0; Spike's platform has one.
+    pub harts: u32,
+    /// Cycles that one of several harts goes on before it is the next one's turn.
+    pub quantum: u64,
+    /// Varies how long turns are, so that the same program is interleaved in another
+    /// way; 0 makes all turns alike.
+    pub seed: u64,
     /// Cycles of the hart for one tick of `time`; Spike's 100 is fixed.
     pub cycles_per_tick: u64,
     /// Misaligned loads and stores are done; otherwise they trap, unless the
@@ -72,6 +79,9 @@ pub struct Config {
     /// The branch predictor whose mispredictions they record.
     pub predictor: PredictorKind,
 }
+
+/// Harts that a machine can have.
+const MOST_HARTS: u32 = 64;
 
 /// The instruction set of Spike without `--isa`.
 const SPIKE_ISA: &str = "rv64imafdc_zicntr_zihpm";
@@ -99,6 +109,9 @@ impl Config {
             isa,
             memory: vec![Region { base, size }],
             costs: if spike { Costs::UNIT } else { Costs::default() },
+            harts: 1,
+            quantum: 5000,
+            seed: 0,
             cycles_per_tick: 100,
             misaligned: !spike,
             update_ad: false,
@@ -262,6 +275,16 @@ impl Config {
                 }
             }
         }
+        let most = match self.platform {
+            Platform::Virt => MOST_HARTS,
+            Platform::Spike => 1,
+        };
+        if !(1..=most).contains(&self.harts) {
+            return Err(ConfigError::Harts { most });
+        }
+        if self.quantum == 0 {
+            return Err(ConfigError::Quantum);
+        }
         if self.cycles_per_tick == 0 {
             return Err(ConfigError::Clock);
         }
@@ -322,6 +345,13 @@ pub enum ConfigError {
     Unsupported(Vec<String>),
     /// Memory cannot be laid out like this.
     Memory(MemoryError),
+    /// None, or more than the platform can have.
+    Harts {
+        /// As many as it can have.
+        most: u32,
+    },
+    /// `quantum` is 0.
+    Quantum,
     /// `cycles_per_tick` is 0.
     Clock,
     /// An instruction that takes no time.
@@ -342,6 +372,11 @@ impl fmt::Display for ConfigError {
             ConfigError::Memory(why) => why.fmt(f),
             ConfigError::Records(why) => why.fmt(f),
             ConfigError::Slots => write!(f, "the machine has {SLOTS} slots for virtio devices"),
+            ConfigError::Harts { most: 1 } => {
+                f.write_str("the platform \"spike\" has exactly one hart; \"virt\" can have more")
+            }
+            ConfigError::Harts { most } => write!(f, "harts must be between 1 and {most}"),
+            ConfigError::Quantum => f.write_str("quantum must be at least 1 cycle"),
             ConfigError::Clock => f.write_str("cycles_per_tick must be at least 1"),
             ConfigError::Cost => f.write_str(
                 "every instruction takes at least 1 cycle; only taken and trap can be 0",

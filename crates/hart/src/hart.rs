@@ -12,6 +12,8 @@ use crate::memory::PAGE;
 use crate::mmu::{self, Tlb, Translation, Use};
 use crate::notes::Records;
 use crate::pieces::Pieces;
+use crate::row::TrapRow;
+use crate::vigil::Vigil;
 
 /// A hart.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Hart {
     /// The integer registers while the interpreter runs. There are as many as
     /// a byte can name, so that no number needs a check.
     pub(crate) x: Box<[u64; 256]>,
+    pub(crate) vigil: Vigil,
+    pub(crate) row: TrapRow,
 }
 
 impl Hart {
@@ -48,6 +52,8 @@ impl Hart {
             costs,
             misaligned,
             x: Box::new([0; 256]),
+            vigil: Vigil::default(),
+            row: TrapRow::default(),
         }
     }
 
@@ -65,13 +71,9 @@ impl Hart {
         self.tlb.forget_code();
     }
 
-    /// Forgets the code of pages that were written.
-    pub(crate) fn forget_stale(&mut self, bus: &mut Bus) {
-        let stale = bus.memory.take_stale();
-        if stale.is_empty() {
-            return;
-        }
-        for frame in stale {
+    /// Forgets the code of frames that were written.
+    pub(crate) fn forget_frames(&mut self, frames: &[u32]) {
+        for &frame in frames {
             self.code.forget_frame(frame);
         }
         self.tlb.forget_blocks();

@@ -4,11 +4,13 @@ mod load;
 mod outside;
 mod quantum;
 mod serve;
+mod turns;
 
 pub use load::LoadError;
 pub(crate) use load::tree;
 
 use core::fmt;
+use std::time::Duration;
 
 use hartrace_ctr::Ctr;
 use hartrace_flow::erase::{self, Dyn, Erased};
@@ -26,10 +28,10 @@ use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::mmu::{Use, translate};
 use crate::program::Program;
-use crate::row::TrapRow;
 use crate::system;
-use crate::vigil::Vigil;
 use crate::width::{Rv32, Rv64, Width};
+
+use turns::Turns;
 
 /// `j .` and `c.j .`.
 const JUMP_TO_SELF: u32 = 0x0000_006f;
@@ -64,9 +66,20 @@ pub enum Stop {
     },
 }
 
-/// A hart with memory, devices and a host.
+/// What comes of a wait.
+enum Wake {
+    Now,
+    /// Its turn is over.
+    Later,
+    /// Nothing can end it.
+    Never,
+}
+
+/// Harts with memory, devices and a host.
 pub struct Machine {
+    /// The hart whose turn it is, or the only one.
     pub(crate) hart: Hart,
+    turns: Turns,
     pub(crate) bus: Bus,
     config: Config,
     host: Host,
@@ -79,6 +92,8 @@ pub struct Machine {
     entry: u64,
     /// What a system finds in registers.
     handover: Option<Handover>,
+    /// Time spent waiting for input since the caller could look at something else.
+    waited: Duration,
     /// Instructions at which the host is looked at next.
     glance: u64,
     /// Spike: instructions left of the quantum, and whether the hart is in the
@@ -88,8 +103,6 @@ pub struct Machine {
     /// Spike: the limit has ended a stretch where it does not look for
     /// interrupts.
     pub(crate) cut: bool,
-    vigil: Vigil,
-    row: TrapRow,
 }
 
 /// Where it is, not what its memory holds.
@@ -111,9 +124,10 @@ impl Machine {
     /// A machine that cannot be built.
     pub fn new(config: Config, host: Host) -> Result<Machine, ConfigError> {
         let isa = config.validate()?;
-        let (hart, bus) = load::build(&config, isa, 0)?;
+        let (hart, turns, bus) = load::build(&config, isa, 0)?;
         Ok(Machine {
             hart,
+            turns,
             bus,
             config,
             host,
@@ -124,12 +138,11 @@ impl Machine {
             beside: None,
             entry: 0,
             handover: None,
+            waited: Duration::ZERO,
             glance: 0,
             quantum: 0,
             serialized: false,
             cut: false,
-            vigil: Vigil::default(),
-            row: TrapRow::default(),
         })
     }
 
@@ -144,10 +157,16 @@ impl Machine {
         &mut self.host
     }
 
-    /// Instructions retired since reset.
+    /// Instructions that all harts have retired since reset.
     #[must_use]
     pub fn instructions(&self) -> u64 {
-        self.hart.cpu.retired
+        self.hart.cpu.retired + self.turns.elsewhere
+    }
+
+    /// The hart that ran last: the following are about it.
+    #[must_use]
+    pub fn hart(&self) -> HartId {
+        HartId(self.hart.cpu.id)
     }
 
     /// Cycles since reset.
@@ -175,11 +194,14 @@ impl Machine {
     }
 
     /// Keeps control transfer records of which the program knows nothing, from
-    /// the start of the program on. Does nothing on a hart with its own.
+    /// the start of the program on, for each hart. Does nothing on harts with their
+    /// own.
     pub fn record_beside(&mut self, ctr: Ctr) {
         if self.ctr().is_none() || self.beside.is_some() {
             self.beside = Some(ctr.clone());
-            self.hart.record_to(ctr);
+            for hart in self.turns.others_and(&mut self.hart) {
+                hart.record_to(ctr.clone());
+            }
         }
     }
 
@@ -196,7 +218,7 @@ impl Machine {
         if limit == 0 {
             return Stop::Limit;
         }
-        let until = self.hart.cpu.retired.saturating_add(limit);
+        let until = self.instructions().saturating_add(limit);
         let machine = self;
         erase::run(Until { machine, until }, observer)
     }
@@ -207,7 +229,7 @@ impl Machine {
         if limit == 0 {
             return Stop::Limit;
         }
-        let until = self.hart.cpu.retired.saturating_add(limit);
+        let until = self.instructions().saturating_add(limit);
         let machine = self;
         erase::run_any(Until { machine, until }, wants, observer)
     }
@@ -217,20 +239,23 @@ impl Machine {
             Xlen::Rv32 => self.run_width::<Rv32, O>(until, observer),
             Xlen::Rv64 => self.run_width::<Rv64, O>(until, observer),
         };
-        self.hart.cpu.settled();
+        for hart in self.turns.others_and(&mut self.hart) {
+            hart.cpu.settled();
+        }
         stop
     }
 
     fn run_width<W: Width, O: Observer>(&mut self, until: u64, observer: &mut O) -> Stop {
         loop {
             let stop = match self.config.platform {
+                Platform::Virt if self.turns.is_over(&self.hart) => self.next_turn(),
                 Platform::Virt => self.advance::<W, O>(until, observer),
                 Platform::Spike => self.advance_quantum::<W, O>(until, observer),
             };
             if let Some(stop) = stop {
                 return stop;
             }
-            if self.hart.cpu.retired >= until {
+            if self.instructions() >= until {
                 return Stop::Limit;
             }
         }
@@ -247,17 +272,20 @@ impl Machine {
         {
             return Some(stop);
         }
-        if self.hart.cpu.waiting && !self.wake() {
-            return Some(Stop::Asleep {
-                pc: self.hart.cpu.pc,
-            });
+        if self.hart.cpu.waiting {
+            match self.wake() {
+                Wake::Now => {}
+                Wake::Later => return None,
+                Wake::Never => return Some(self.asleep()),
+            }
         }
         if let Some(code) = self.hart.cpu.interrupt() {
             self.take_interrupt(code, observer);
             return None;
         }
+        let mut budget = until.min(self.glance).saturating_sub(self.instructions());
+        budget = budget.min(self.turns.budget(&self.hart));
         let cpu = &self.hart.cpu;
-        let mut budget = until.min(self.glance).saturating_sub(cpu.retired);
         if let Some(deadline) = self.bus.deadline
             && deadline > cpu.cycles
             && cpu.mie & interrupt::MTI != 0
@@ -298,7 +326,9 @@ impl Machine {
                 if self.calls_host(micro.op) {
                     return self.semihosting_call(observer);
                 }
-                match system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer) {
+                let done = system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer);
+                self.forget_stale();
+                match done {
                     Ok(()) => None,
                     Err(exception) => self.fault(exception, Some(bits), observer).err(),
                 }
@@ -329,17 +359,26 @@ impl Machine {
         }
     }
 
+    /// Forgets the code of pages that were written, on all harts.
+    #[inline]
+    pub(crate) fn forget_stale(&mut self) {
+        if self.bus.memory.is_stale() {
+            let stale = self.bus.memory.take_stale();
+            for hart in self.turns.others_and(&mut self.hart) {
+                hart.forget_frames(&stale);
+            }
+        }
+    }
+
     /// After a store to a watched page.
     pub(crate) fn settle(&mut self) {
-        if self.bus.memory.is_stale() {
-            self.hart.forget_stale(&mut self.bus);
-        }
+        self.forget_stale();
         self.bus
             .find_deadline(self.hart.cpu.id, self.hart.cpu.cycles);
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
             let delay = if bytes < 8 { outside::HALVES } else { 0 };
-            self.glance = self.glance.min(self.hart.cpu.retired + delay);
+            self.glance = self.glance.min(self.instructions() + delay);
         }
     }
 
@@ -351,20 +390,33 @@ impl Machine {
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time
-    /// pass until the timer, the overflow of a counter or a device. False when
-    /// nothing can end it.
-    fn wake(&mut self) -> bool {
+    /// pass until the timer, the overflow of a counter or a device.
+    fn wake(&mut self) -> Wake {
         let cpu = &self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
-            let Some(first) = self.next_interrupt() else {
-                return false;
+            let first = self.next_interrupt();
+            let cpu = &mut self.hart.cpu;
+            // The others may do something about it.
+            if let Some(end) = self.turns.end()
+                && first.is_none_or(|first| first > end)
+            {
+                cpu.retire(0, end.saturating_sub(cpu.cycles));
+                return Wake::Later;
+            }
+            let Some(first) = first else {
+                return Wake::Never;
             };
             let cpu = &mut self.hart.cpu;
             cpu.retire(0, first.saturating_sub(cpu.cycles));
             self.refresh_interrupts();
         }
         self.hart.cpu.waiting = false;
-        true
+        Wake::Now
+    }
+
+    fn asleep(&self) -> Stop {
+        let pc = self.hart.cpu.pc;
+        Stop::Asleep { pc }
     }
 
     /// The cycle at which time brings an interrupt that is enabled.
@@ -419,7 +471,7 @@ impl Machine {
         bits: Option<u32>,
         observer: &mut O,
     ) -> Result<(), Stop> {
-        if self.vigil.sees_loop(&self.hart.cpu, exception) {
+        if self.hart.vigil.sees_loop(&self.hart.cpu, exception) {
             return Err(Stop::TrapLoop {
                 epc: self.hart.cpu.pc,
                 code: exception.code,
@@ -435,7 +487,7 @@ impl Machine {
     /// that ends before [`Machine::run`] stops for that reason.
     #[must_use]
     pub fn trap_loop(&self) -> Option<Stop> {
-        let (epc, exception) = self.vigil.suspects(&self.hart.cpu)?;
+        let (epc, exception) = self.hart.vigil.suspects(&self.hart.cpu)?;
         Some(Stop::TrapLoop {
             epc,
             code: exception.code,
@@ -447,7 +499,7 @@ impl Machine {
     /// consequences.
     #[must_use]
     pub fn first_trap(&self) -> Option<TrapStep> {
-        self.row.first()
+        self.hart.row.first()
     }
 
     /// Runs the same as `other` did until it stopped, on a machine that has just
@@ -470,7 +522,7 @@ impl Machine {
     }
 
     fn take_interrupt<O: Observer>(&mut self, code: u32, observer: &mut O) {
-        self.vigil.sees_interrupt();
+        self.hart.vigil.sees_interrupt();
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);
     }
 
@@ -518,7 +570,7 @@ impl Machine {
             context,
             time: hart.cpu.cycles,
         };
-        self.row.add(&step);
+        hart.row.add(&step);
         if O::WANTS.contains(Wants::EVENTS) {
             hart.effects.mode = Some(hart.cpu.mode).filter(|&to| to != mode);
             observer.step(HartId(hart.cpu.id), &Step::Trap(step), &hart.effects);

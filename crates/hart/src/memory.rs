@@ -126,6 +126,8 @@ pub struct Memory {
     pinned: Vec<u32>,
     /// Frames written since they were decoded; the harts forget their code.
     stale: Vec<u32>,
+    /// Frames watched since the last look of [`Memory::take_fresh`], if anyone looks.
+    fresh: Option<Vec<u32>>,
 }
 
 /// The regions, not what they hold.
@@ -169,6 +171,7 @@ impl Memory {
             watched: vec![false; total as usize],
             pinned: Vec::new(),
             stale: Vec::new(),
+            fresh: None,
         };
         let at = memory.rest.len() - rom_region.size as usize;
         if let Some(bytes) = memory.rest.get_mut(at..at + rom.len()) {
@@ -289,10 +292,25 @@ impl Memory {
 
     /// Watches stores to a page from now on. True when it was not watched.
     fn watch(&mut self, frame: u32) -> bool {
-        match self.watched.get_mut(frame as usize) {
+        let first = match self.watched.get_mut(frame as usize) {
             Some(watched) => !core::mem::replace(watched, true),
             None => false,
+        };
+        if first && let Some(fresh) = &mut self.fresh {
+            fresh.push(frame);
         }
+        first
+    }
+
+    /// From now on several harts use it.
+    pub(crate) fn share(&mut self) {
+        self.fresh = Some(Vec::new());
+    }
+
+    /// The frames watched since the last call: other harts than the one that decodes
+    /// their code may think that stores to them need no notice.
+    pub(crate) fn take_fresh(&mut self) -> Vec<u32> {
+        self.fresh.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// Whether stores to the page must be noted.

@@ -209,7 +209,9 @@ impl Machine {
                 Ok(Leave::System { bits, micro }) => {
                     left -= 1;
                     let (hart, bus) = (&mut self.hart, &mut self.bus);
-                    match system::execute(hart, bus, bits, &micro, watch) {
+                    let done = system::execute(hart, bus, bits, &micro, watch);
+                    self.forget_stale();
+                    match done {
                         Ok(()) => continue,
                         Err(exception) => (exception, Some(bits)),
                     }

@@ -48,12 +48,9 @@ pub(crate) fn execute<O: Observer>(
                 rs1 => hart.tlb.flush_page(&hart.cpu, hart.cpu.read_x(rs1)),
             }
         }
-        // Decoded code follows stores by itself, but not what the page-table
-        // walker writes.
-        Op::FenceI => {
-            hart.cpu.pc = next;
-            hart.forget_stale(bus);
-        }
+        // Decoded code follows stores by itself, and the machine looks for what the
+        // page-table walker has written after every instruction that comes here.
+        Op::FenceI => hart.cpu.pc = next,
         Op::Sctrclr if hart.cpu.may_clear_records() => {
             hart.cpu.pc = next;
             if let Some(ctr) = hart.cpu.settled() {

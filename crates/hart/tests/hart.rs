@@ -23,6 +23,7 @@
 //! | priv. 3.7 PMP | `pmp` |
 //! | priv. 10.3 Sv32, 10.4 Sv39, 10.5 Sv48, 10.6 Sv57 | `paging` |
 //! | priv. 3.1.18 Svadu, 10.2.1 sfence.vma, 10.3.2 the walk | `walks` |
+//! | several harts: turns, memory and interrupts between them | `harts` |
 //! | 16550 UART, SiFive test finisher | `devices` |
 //! | the host-target interface; RISC-V semihosting 1.0 | `host` |
 //! | `Machine`, `Config`: loading, limits, stops | `machine` |
@@ -61,6 +62,8 @@ mod devices;
 mod events;
 #[path = "hart/float.rs"]
 mod float;
+#[path = "hart/harts.rs"]
+mod harts;
 #[path = "hart/host.rs"]
 mod host;
 #[path = "hart/integer.rs"]

@@ -12,6 +12,7 @@ use super::read::{ConfigError, Problem, Reader, SECTIONS, nearest};
 use super::section::Section as _;
 use super::tandem::Tandem;
 use super::transport::TransportSection;
+use super::value::Setting;
 use super::write::Writer;
 use crate::input::{Input, InputError};
 use std::fmt;
@@ -72,6 +73,22 @@ impl Config {
             filter: self.filter.over(below.filter),
             transport: self.transport.over(below.transport),
             trace: self.trace.or(below.trace),
+        }
+    }
+
+    /// Chooses settings of trace formats that have room for all harts of `[hart]`,
+    /// where nothing else is said.
+    pub fn make_room_for_harts(&mut self) {
+        let harts = self.hart.harts.as_ref().map_or(1, |harts| harts.value);
+        if harts < 2 {
+            return;
+        }
+        let bits = (32 - (harts - 1).leading_zeros()) as u8;
+        self.ntrace.src_bits.get_or_insert(Setting::default(bits));
+        let etrace = &mut self.etrace.encapsulation;
+        if etrace.form.is_none() && self.transport.coresight.is_none() {
+            etrace.form = Some(Setting::default(hartrace_etrace::Form::Riscv));
+            etrace.src_bits.get_or_insert(Setting::default(8));
         }
     }
 

@@ -49,6 +49,12 @@ section! {
         machine: Machine = (named MACHINES);
         /// RAM.
         memory: Vec<MemoryRange> = (memory);
+        /// Harts.
+        harts: u32 = (number 1 64);
+        /// Cycles in a turn of one of several harts.
+        quantum: u64 = (number 1 1_000_000_000);
+        /// Varies the turns.
+        seed: u64 = (count);
         /// Misaligned loads and stores are done; otherwise they trap.
         misaligned: bool = (boolean);
         /// The page-table walker sets the A and D bits; otherwise it faults.
@@ -145,6 +151,7 @@ mod tests {
     use std::path::Path;
 
     const FULL: &str = "[hart]\nmachine = \"spike\"\nmemory = [\"0x80000000:256M\", \"0x0:64K\"]\n\
+                        harts = 4\nquantum = 100\nseed = 7\n\
                         misaligned = true\nupdate_ad = true\nsemihosting = false\n\
                         cycles_per_tick = 10\nmax_insns = \"10M\"\n\n[hart.cost]\nload = 7\n\
                         trap = 0\n";
@@ -172,13 +179,16 @@ mod tests {
                 size: 65536
             }
         );
+        assert_eq!(hart.harts.as_ref().unwrap().value, 4);
+        assert_eq!(hart.quantum.as_ref().unwrap().value, 100);
+        assert_eq!(hart.seed.as_ref().unwrap().value, 7);
         assert!(hart.misaligned.as_ref().unwrap().value);
         assert!(hart.update_ad.as_ref().unwrap().value);
         assert!(!hart.semihosting.as_ref().unwrap().value);
         assert_eq!(hart.cycles_per_tick.as_ref().unwrap().value, 10);
         assert_eq!(hart.max_insns.as_ref().unwrap().value, 10_000_000);
         assert_eq!(hart.cost["load"].value, 7);
-        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:12");
+        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:15");
         for origins in [false, true] {
             let written = config.to_toml(origins);
             let again = parse(&written).to_toml(false);

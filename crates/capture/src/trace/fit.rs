@@ -42,11 +42,46 @@ impl Settings {
         isa: Isa,
         code: impl IntoIterator<Item = CodePart<'a>>,
     ) -> Result<Option<Misfit>, Misfit> {
+        self.fit_harts(config)?;
         match self {
             Settings::Ntrace(_) => Ok(None),
             Settings::Etrace(etrace) => fit_etrace(etrace, &config.ingress, isa, code),
             Settings::Tandem(tandem) => fit_tandem(tandem, config, isa),
         }
+    }
+
+    /// Checks that there is room for the harts of `[hart]`. Frames of CoreSight have
+    /// sources of their own, and so do containers of tandem traces.
+    fn fit_harts(&self, config: &Config) -> Result<(), Misfit> {
+        let harts = config.hart.harts.as_ref().map_or(1, |harts| harts.value);
+        let (bits, first, help) = match self {
+            Settings::Ntrace(ntrace) => (
+                ntrace.src_bits,
+                ntrace.src_id,
+                "make src_bits in [ntrace] larger, or leave it out",
+            ),
+            Settings::Etrace(_) if config.transport.coresight.is_some() => return Ok(()),
+            Settings::Etrace(etrace) => (
+                etrace.encapsulation.src_bits,
+                etrace.encapsulation.src_id,
+                "leave out form in [etrace.encapsulation], or use one with sources, such as \
+                 \"riscv\" with src_bits = 8",
+            ),
+            Settings::Tandem(_) => return Ok(()),
+        };
+        let room = (1 << bits) - u32::from(first);
+        if harts <= room {
+            return Ok(());
+        }
+        let room = match room {
+            1 => "one hart".to_owned(),
+            _ => format!("{room} harts"),
+        };
+        Err(Misfit {
+            message: format!("the trace has room for {room}, but there are {harts}"),
+            note: None,
+            help,
+        })
     }
 
     /// Checks that packets of these settings can have the addresses of a program's

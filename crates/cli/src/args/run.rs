@@ -89,6 +89,23 @@ pub(crate) struct Run {
     pub(crate) system: System,
     #[command(flatten)]
     pub(crate) machine: Machine,
+    #[command(flatten)]
+    pub(crate) harts: Harts,
+}
+
+/// Several harts.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Harts")]
+pub(crate) struct Harts {
+    /// Number of harts, which take turns [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) harts: Option<u32>,
+    /// Cycles in a turn of one of several harts [default: 5000]
+    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) quantum: Option<u64>,
+    /// Vary the turns of several harts; the same seed gives the same run [default: 0, none vary]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
 }
 
 /// The machine the program runs on.

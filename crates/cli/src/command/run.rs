@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 use drive::{Drive, End};
 use guest::Guest;
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Ingress, Setting};
+use hartrace_capture::config::{Config, Hart, Ingress, Setting};
 use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
@@ -46,6 +46,30 @@ use traced::Traced;
 fn settings(args: &Run, talk: &Talk) -> Result<Config, Failure> {
     let program = args.program.as_deref();
     let mut config = machine::settings(program, &args.machine, args.max_insns, talk)?;
+    let harts = Hart {
+        harts: args.harts.harts.map(|n| Setting::flag(n, "--harts")),
+        quantum: args.harts.quantum.map(|n| Setting::flag(n, "--quantum")),
+        seed: args.harts.seed.map(|n| Setting::flag(n, "--seed")),
+        ..Hart::default()
+    };
+    config = Config {
+        hart: harts,
+        ..Config::default()
+    }
+    .over(config);
+    config.make_room_for_harts();
+    let several = config.hart.harts.as_ref().is_some_and(|n| n.value > 1);
+    let tandem = args.streams().any(|(format, _)| format == Format::Tandem);
+    if several && tandem && !args.container.container {
+        return Err(Failure::Usage(
+            "a tandem trace of several harts requires --container",
+        ));
+    }
+    if !several && (args.harts.seed.is_some() || args.harts.quantum.is_some()) {
+        return Err(Failure::Usage(
+            "--quantum and --seed require several harts: --harts N",
+        ));
+    }
     if args.data().next().is_some() {
         config.etrace.data.enabled = Some(Setting::flag(true, "--trace etrace-data"));
     }

@@ -752,6 +752,7 @@ fn programs_of_the_repository_say_what_they_should() {
         "float",
         "timer",
         "scheduler",
+        "harts",
         "exceptions",
         "modes",
         "dense",
@@ -780,4 +781,81 @@ fn programs_of_the_repository_say_what_they_should() {
         }
     }
     assert!(seen >= 20);
+}
+
+/// A program for any number of harts.
+const HARTS: &str = "../../programs/harts/harts-rv64gc.elf";
+
+#[test]
+fn several_harts_do_the_same_every_time() {
+    let expected = fs::read_to_string("../../programs/harts/harts.expected").unwrap();
+    let folder = Folder::new();
+    let traced = |harts: &str, seed: &str, name: &str| {
+        let files = [
+            folder.name(&format!("{name}.nt")),
+            folder.name(&format!("{name}.et")),
+        ];
+        let traces = [
+            format!("ntrace={}", files[0]),
+            format!("etrace={}", files[1]),
+        ];
+        let args = ["run", HARTS, "--harts", harts, "--seed", seed, "--check"];
+        let output = run(&[&args[..], &["--trace", &traces[0], "--trace", &traces[1]]].concat());
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{message}");
+        assert_eq!(message.matches("decoded and equal").count(), 2, "{message}");
+        let printed = text(&output.stdout).split_once('\n').unwrap();
+        assert_eq!(
+            printed,
+            (format!("# {harts} harts").as_str(), expected.as_str())
+        );
+        files.map(|file| fs::read(file).unwrap())
+    };
+    let first = traced("4", "0", "a");
+    assert_eq!(traced("4", "0", "b"), first);
+    assert_ne!(traced("4", "5", "c"), first);
+    traced("2", "0", "d");
+    // Each hart is a source, and did something of its own.
+    for name in ["a.nt", "a.et"] {
+        let stats = run(&["stats", "-f", "json", &folder.name(name)]);
+        let stats: serde_json::Value = serde_json::from_slice(&stats.stdout).unwrap();
+        assert_eq!(stats["sources"].as_array().unwrap().len(), 4, "{stats}");
+    }
+}
+
+#[test]
+fn several_harts_need_room_in_a_trace() {
+    let folder = Folder::new();
+    let narrow = folder.file("narrow.toml", b"[ntrace]\nsrc_bits = 1\n");
+    let plain = folder.file(
+        "plain.toml",
+        b"[etrace.encapsulation]\nform = \"reference\"\n",
+    );
+    let to = |kind: &str| format!("{kind}={}", folder.name("t"));
+    let args = |config: &str, kind: &str| {
+        let trace = to(kind);
+        ends(
+            &[
+                "run", HARTS, "--harts", "4", "-c", config, "--trace", &trace,
+            ],
+            1,
+        )
+    };
+    has(
+        &args(&narrow, "ntrace"),
+        &["room for 2 harts, but there are 4", "src_bits in [ntrace]"],
+    );
+    has(
+        &args(&plain, "etrace"),
+        &[
+            "room for one hart, but there are 4",
+            "[etrace.encapsulation]",
+        ],
+    );
+    let tandem = to("tandem");
+    let message = ends(&["run", HARTS, "--harts", "2", "--trace", &tandem], 2);
+    has(&message, &["requires --container"]);
+    has(&ends(&["run", HARTS, "--seed", "2"], 2), &["--harts N"]);
+    let message = ends(&["run", HARTS, "--harts", "2", "--machine", "spike"], 1);
+    has(&message, &["exactly one hart"]);
 }

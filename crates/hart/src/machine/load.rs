@@ -1,6 +1,7 @@
 //! Putting a program into a machine.
 
 use core::fmt;
+use std::collections::VecDeque;
 
 use hartrace_isa::Xlen;
 
@@ -15,10 +16,10 @@ use crate::hart::Hart;
 use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::machine::Machine;
+use crate::machine::turns::Turns;
 use crate::memory::{Memory, Region};
 use crate::notes::Records;
 use crate::program::Program;
-use crate::vigil::Vigil;
 
 /// Why a program cannot be put into a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,12 +151,14 @@ impl Machine {
     fn restart(&mut self) {
         // Both were built before from the same settings.
         if let Ok(isa) = self.config.validate()
-            && let Ok((hart, bus)) = build(&self.config, isa, self.entry)
+            && let Ok((hart, turns, bus)) = build(&self.config, isa, self.entry)
         {
-            (self.hart, self.bus) = (hart, bus);
+            (self.hart, self.turns, self.bus) = (hart, turns, bus);
         }
         if let Some(ctr) = &self.beside {
-            self.hart.record_to(ctr.clone());
+            for hart in self.turns.others_and(&mut self.hart) {
+                hart.record_to(ctr.clone());
+            }
         }
         if let Some(program) = &self.program {
             for segment in &program.segments {
@@ -176,22 +179,23 @@ impl Machine {
         self.quantum = 0;
         self.serialized = false;
         self.cut = false;
-        self.vigil = Vigil::default();
         // A timer that was never set is due.
         self.refresh_interrupts();
-        let cpu = &mut self.hart.cpu;
-        match self.config.platform {
-            Platform::Spike => cpu.pc = BOOT_ROM,
-            Platform::Virt => {
-                cpu.pc = self.entry;
-                let rom = Handover {
-                    tree: self.config.boot_rom() + 32,
-                    info: 0,
-                };
-                let handover = self.handover.unwrap_or(rom);
-                cpu.write_x(10, cpu.id.into());
-                cpu.write_x(11, handover.tree);
-                cpu.write_x(12, handover.info);
+        let rom = Handover {
+            tree: self.config.boot_rom() + 32,
+            info: 0,
+        };
+        let handover = self.handover.unwrap_or(rom);
+        for hart in self.turns.others_and(&mut self.hart) {
+            let cpu = &mut hart.cpu;
+            match self.config.platform {
+                Platform::Spike => cpu.pc = BOOT_ROM,
+                Platform::Virt => {
+                    cpu.pc = self.entry;
+                    cpu.write_x(10, cpu.id.into());
+                    cpu.write_x(11, handover.tree);
+                    cpu.write_x(12, handover.info);
+                }
             }
         }
     }
@@ -202,13 +206,10 @@ impl Machine {
     }
 }
 
-/// Harts of a machine.
-const HARTS: u32 = 1;
-
 /// The device tree of our own machine.
 pub(crate) fn tree(config: &Config, isa: hartrace_isa::Isa, chosen: Chosen<'_>) -> Vec<u8> {
     let virt = Virt {
-        harts: HARTS,
+        harts: config.harts,
         isa_name: &config.reported_isa(isa),
         isa,
         memory: &config.memory,
@@ -219,12 +220,12 @@ pub(crate) fn tree(config: &Config, isa: hartrace_isa::Isa, chosen: Chosen<'_>) 
     virt.blob()
 }
 
-/// The hart and the bus of a machine whose program starts at `entry`.
+/// The first hart, the others and the bus of a machine whose program starts at `entry`.
 pub(super) fn build(
     config: &Config,
     isa: hartrace_isa::Isa,
     entry: u64,
-) -> Result<(Hart, Bus), ConfigError> {
+) -> Result<(Hart, Turns, Bus), ConfigError> {
     let tree = match config.platform {
         Platform::Virt => tree(config, isa, Chosen::default()),
         Platform::Spike => {
@@ -241,7 +242,38 @@ pub(super) fn build(
         },
         Platform::Spike => Clock::Stepped,
     };
-    let mut cpu = Cpu::new(isa, 0);
+    let devices = match config.platform {
+        Platform::Virt => {
+            let equipment = Equipment::beside(&config.memory, &config.virtio);
+            Devices::new(&equipment, config.harts as usize, config.epoch)
+        }
+        Platform::Spike => Devices::none(),
+    };
+    let mut bus = Bus {
+        memory,
+        clint: Clint::new(config.harts as usize),
+        clock,
+        devices,
+        alarm: None,
+        deadline: None,
+        tohost: None,
+        called: None,
+        as_spike: config.platform == Platform::Spike,
+    };
+    let mut others = VecDeque::new();
+    for id in 1..config.harts {
+        others.push_back(build_hart(config, isa, id)?);
+    }
+    if !others.is_empty() {
+        bus.memory.share();
+    }
+    let first = build_hart(config, isa, 0)?;
+    bus.find_deadline(first.cpu.id, first.cpu.cycles);
+    Ok((first, Turns::new(others, config.quantum, config.seed), bus))
+}
+
+fn build_hart(config: &Config, isa: hartrace_isa::Isa, id: u32) -> Result<Hart, ConfigError> {
+    let mut cpu = Cpu::new(isa, id);
     cpu.always_counters = config.platform == Platform::Virt;
     if config.platform == Platform::Spike {
         cpu.unwritten = u32::MAX;
@@ -251,26 +283,7 @@ pub(super) fn build(
         .map(|ctr| Box::new(Records::new(ctr, false)));
     cpu.update_ad = config.update_ad;
     cpu.svadu = config.has_svadu();
-    let devices = match config.platform {
-        Platform::Virt => {
-            let equipment = Equipment::beside(&config.memory, &config.virtio);
-            Devices::new(&equipment, HARTS as usize, config.epoch)
-        }
-        Platform::Spike => Devices::none(),
-    };
-    let mut bus = Bus {
-        memory,
-        clint: Clint::new(1),
-        clock,
-        devices,
-        alarm: None,
-        deadline: None,
-        tohost: None,
-        called: None,
-        as_spike: config.platform == Platform::Spike,
-    };
-    bus.find_deadline(cpu.id, cpu.cycles);
     let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
     hart.tlb.forgetful = config.platform == Platform::Spike;
-    Ok((hart, bus))
+    Ok(hart)
 }

@@ -23,17 +23,17 @@ pub(super) const HALVES: u64 = 16;
 impl Machine {
     /// Looks at the host when it is time to.
     pub(super) fn look_outside<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
-        if self.hart.cpu.retired < self.glance {
+        if self.instructions() < self.glance {
             return None;
         }
         self.serve_devices(observer);
         // What has stopped stays so: the next look is at once.
-        let stop = self
-            .finished()
-            .or_else(|| self.poll_host(observer))
-            .or_else(|| self.find_spin());
+        let mut stop = self.finished().or_else(|| self.poll_host(observer));
+        if stop.is_none() && self.turns.is_alone() {
+            stop = self.find_spin();
+        }
         if stop.is_none() {
-            self.glance = self.hart.cpu.retired + GLANCE;
+            self.glance = self.instructions() + GLANCE;
         }
         stop
     }
@@ -60,9 +60,7 @@ impl Machine {
             .htif
             .poll(&mut self.host, &mut memory, tohost, self.fromhost);
         let written = memory.written;
-        if self.bus.memory.is_stale() {
-            self.hart.forget_stale(&mut self.bus);
-        }
+        self.forget_stale();
         self.tell_written(&written, observer);
         code.map(Stop::Exit)
     }

@@ -117,8 +117,7 @@ impl Machine {
             return None;
         }
         if !self.can_wake() {
-            let pc = self.hart.cpu.pc;
-            return Some(Err(Stop::Asleep { pc }));
+            return Some(Err(self.asleep()));
         }
         // A look at whether to go on waiting counts as an instruction.
         self.hart.cpu.retire(1, 1);
@@ -167,9 +166,10 @@ impl Machine {
                         return Pause::Look;
                     }
                     self.serialized &= !csr;
-                    if let Err(exception) =
-                        system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer)
-                    {
+                    let done =
+                        system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer);
+                    self.forget_stale();
+                    if let Err(exception) = done {
                         return self.fault(exception, Some(bits), observer).into();
                     }
                     *budget -= 1;

@@ -18,7 +18,7 @@ impl Machine {
     /// Lets devices work outside, and gives them what was typed.
     pub(crate) fn serve_devices<O: Observer>(&mut self, observer: &mut O) {
         if self.bus.devices.finish.is_some() {
-            self.glance = self.hart.cpu.retired;
+            self.glance = self.instructions();
         }
         if self.bus.devices.is_busy() || self.awaits_input() {
             let written = self.exchange(Written::new::<O>());
@@ -36,9 +36,7 @@ impl Machine {
         };
         self.bus.devices.serve(&mut memory, &mut self.host);
         let written = memory.written;
-        if self.bus.memory.is_stale() {
-            self.hart.forget_stale(&mut self.bus);
-        }
+        self.forget_stale();
         self.refresh_interrupts();
         written
     }
@@ -55,24 +53,31 @@ impl Machine {
             return None;
         }
         self.serve_devices(observer);
-        if self.has_interrupt() || !self.host.is_live() {
+        if self.has_interrupt() || !self.host.is_live() || !self.turns.all_wait() {
             return None;
         }
         let cycle = TICK as f64 / self.config.cycles_per_tick as f64;
         let now = self.hart.cpu.cycles;
-        let left = self.next_interrupt().map(|first| first.saturating_sub(now));
+        let first = self.next_interrupt().into_iter().chain(self.turns.end());
+        let left = first.min().map(|first| first.saturating_sub(now));
         let wait = left.map_or(PATIENCE, |left| {
             Duration::from_nanos((left as f64 * cycle) as u64).min(PATIENCE)
         });
         let begin = Instant::now();
         self.host.wait_for_input(wait);
-        let passed = (begin.elapsed().as_nanos() as f64 / cycle) as u64;
+        let elapsed = begin.elapsed();
+        let passed = (elapsed.as_nanos() as f64 / cycle) as u64;
         let passed = left.map_or(passed, |left| passed.min(left));
         self.hart.cpu.retire(0, passed);
         self.serve_devices(observer);
         self.refresh_interrupts();
         let over = self.has_interrupt() || left == Some(passed);
-        (!over).then_some(Stop::Limit)
+        self.waited += elapsed;
+        if over && self.waited < PATIENCE {
+            return None;
+        }
+        self.waited = Duration::ZERO;
+        Some(Stop::Limit)
     }
 
     fn has_interrupt(&self) -> bool {

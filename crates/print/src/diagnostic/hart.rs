@@ -36,9 +36,12 @@ pub fn bad_config(config: &Config, error: &ConfigError) -> Diagnostic {
         ConfigError::Memory(_) => Diagnostic::new(Code::BadMemory, message).help(
             "write --memory BASE:SIZE, such as 0x80000000:256M; hexadecimal numbers start with 0x",
         ),
-        ConfigError::Clock | ConfigError::Cost | ConfigError::Slots | ConfigError::Records(_) => {
-            Diagnostic::new(Code::ConfigValue, message)
-        }
+        ConfigError::Harts { .. }
+        | ConfigError::Quantum
+        | ConfigError::Clock
+        | ConfigError::Cost
+        | ConfigError::Slots
+        | ConfigError::Records(_) => Diagnostic::new(Code::ConfigValue, message),
     }
 }
 
