@@ -197,7 +197,9 @@ fn files_that_are_no_system() {
     let empty = folder.file("empty", "");
     let gzip = folder.file("gzip", b"\x1f\x8b\x08\0aaaa");
     let big = folder.file("big", vec![0; 3 << 20]);
-    let x86 = folder.file("x86", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0");
+    let mut x86 = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0".to_vec();
+    x86.resize(64, 0);
+    let x86 = folder.file("x86", x86);
     let memory = "0x80000000:4M";
     let kernel = ["run", "--kernel", &small];
     for (args, exit, words) in [
