@@ -37,6 +37,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod cache;
 pub mod compare;
 pub mod config;
 pub mod detect;

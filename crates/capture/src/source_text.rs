@@ -63,20 +63,29 @@ impl SourceDir {
     }
 }
 
+/// Folders around a program that are searched: its own, and those that this one is in.
+const AROUND: usize = 5;
+
 /// Source lines by file and number. A file is read when a line of it is first asked
 /// for.
 #[derive(Debug, Default)]
 pub struct SourceText {
     dirs: Vec<SourceDir>,
+    programs: Vec<PathBuf>,
     files: RefCell<HashMap<String, Option<Vec<String>>>>,
 }
 
 impl SourceText {
-    /// Searches these places, the first first, and then the paths as they are.
+    /// Searches these places, the first first, then the paths as they are, then the
+    /// folders of these programs and those around them.
     #[must_use]
-    pub fn new(dirs: Vec<SourceDir>) -> SourceText {
+    pub fn new<'p>(
+        dirs: Vec<SourceDir>,
+        programs: impl IntoIterator<Item = &'p Path>,
+    ) -> SourceText {
         SourceText {
             dirs,
+            programs: programs.into_iter().map(Path::to_path_buf).collect(),
             files: RefCell::default(),
         }
     }
@@ -108,7 +117,8 @@ impl SourceText {
 
     fn read(&self, file: &str) -> Option<Vec<String>> {
         let places = self.dirs.iter().flat_map(|dir| dir.candidates(file));
-        let mut places = places.chain([PathBuf::from(file)]);
+        let around = self.programs.iter().flat_map(|path| around(path, file));
+        let mut places = places.chain([PathBuf::from(file)]).chain(around);
         let text = places.find_map(|path| read_text(&path))?;
         let clean = |line: &str| -> String {
             let safe = |c: char| match c {
@@ -120,6 +130,27 @@ impl SourceText {
         };
         Some(text.lines().map(clean).collect())
     }
+}
+
+/// Where a file may be near a program. Beside it, the name alone is enough; further out
+/// a folder must agree too, since many files have the same name.
+fn around(program: &Path, file: &str) -> Vec<PathBuf> {
+    let Ok(program) = std::path::absolute(program) else {
+        return Vec::new();
+    };
+    let folders = program.ancestors().skip(1).take(AROUND);
+    let places = folders.enumerate().flat_map(|(up, folder)| {
+        let dir = SourceDir {
+            old: None,
+            new: folder.to_path_buf(),
+        };
+        let mut places = dir.candidates(file);
+        if up > 0 {
+            places.pop();
+        }
+        places
+    });
+    places.collect()
 }
 
 /// A regular file of bounded size.
@@ -146,12 +177,34 @@ mod tests {
         assert!(dir.candidates("a.c").is_empty());
     }
 
+    /// A project that was built elsewhere: `project/build/prog.elf` of
+    /// `/ci/project/src/a.c`. What only has the same name is another file.
+    #[test]
+    fn files_are_found_around_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join("project").join(path);
+        fs::create_dir_all(at("build")).unwrap();
+        fs::create_dir_all(at("src")).unwrap();
+        fs::write(at("src/a.c"), "near\n").unwrap();
+        fs::write(at("b.c"), "another\n").unwrap();
+        fs::write(at("build/c.c"), "beside\n").unwrap();
+        let program = at("build/prog.elf");
+        let text = SourceText::new(Vec::new(), [program.as_path()]);
+        assert_eq!(text.line("/ci/project/src/a.c", 1).as_deref(), Some("near"));
+        assert_eq!(text.line("/ci/project/b.c", 1).as_deref(), Some("another"));
+        assert_eq!(text.line("/ci/other/b.c", 1), None);
+        assert_eq!(text.line("/elsewhere/c.c", 1).as_deref(), Some("beside"));
+        let without = SourceText::new(Vec::new(), []);
+        assert_eq!(without.line("/ci/project/src/a.c", 1), None);
+    }
+
     #[test]
     fn lines_of_files() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("sub")).unwrap();
         fs::write(folder.path().join("sub/a.c"), "one\n\ttwo\x1b\n").unwrap();
-        let text = SourceText::new(vec![SourceDir::parse(&folder.path().display().to_string())]);
+        let dir = SourceDir::parse(&folder.path().display().to_string());
+        let text = SourceText::new(vec![dir], []);
         assert_eq!(text.line("/somewhere/sub/a.c", 1).as_deref(), Some("one"));
         assert_eq!(text.line("sub/a.c", 2).as_deref(), Some("\ttwo\u{fffd}"));
         assert_eq!(text.line("sub/a.c", 3), None);

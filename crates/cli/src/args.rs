@@ -24,7 +24,7 @@ pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
     Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind,
     Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Measured, Profile,
-    ProfileFormat, ProfileOf, Traced,
+    ProfileFormat, ProfileOf, Sources, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};

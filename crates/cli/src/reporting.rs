@@ -234,6 +234,7 @@ pub(crate) fn bandwidth(census: &Census, growth: &Growth) -> Bandwidth {
     let starts = (0u64..).zip(&bytes).map(|(n, _)| first + n * length);
     Bandwidth {
         unit: format!("bytes per {length} {unit}"),
+        is_timed: census.bandwidth.is_some(),
         x: starts.collect(),
         bytes,
     }

@@ -13,6 +13,7 @@ use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
+use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
 use hartrace_flow::{Consumer, Event, Gather, HartId, Image, Interpolate, Run, StepEvents};
 use hartrace_isa::Isa;
@@ -123,6 +124,16 @@ pub(crate) fn functions(program: &Program) -> Functions {
         let _ = functions.add_elf(&elf.bytes, elf.file.base);
     }
     functions
+}
+
+/// The text of source files: in the folders that were given, and around the programs.
+pub(crate) fn source_text<'p>(
+    args: &args::Sources,
+    programs: impl IntoIterator<Item = &'p Program>,
+) -> SourceText {
+    let files = programs.into_iter().flat_map(|program| &program.elf);
+    let files = files.map(|elf| elf.file.file.as_path());
+    SourceText::new(args.source_dir.clone(), files)
 }
 
 /// What is known of the addresses of a program.

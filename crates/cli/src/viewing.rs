@@ -6,11 +6,11 @@ use crate::progress::Progress;
 use crate::reporting::{FileFacts, doubts, feed};
 use crate::session::Session;
 use crate::settings::Program;
-use crate::source::{How, Source, functions, places};
+use crate::source::{How, Source, functions, places, source_text};
 use crate::talk::Talk;
+use hartrace_capture::cache::Cache;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
-use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Decoded, Growth, Replay};
 use hartrace_flow::{Checkpoint, HartId, Image};
 use hartrace_isa::Isa;
@@ -18,7 +18,10 @@ use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic};
 use hartrace_report::{Collected, Collector, Index, Indexer, Kept, SourceLines, Stop};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// Bytes of all indexes in the cache directory.
+const CACHE: u64 = 256 << 20;
 
 /// A program and its code.
 #[derive(Clone, Copy)]
@@ -36,7 +39,9 @@ pub(crate) fn index(
     talk: &Talk,
 ) -> Result<Index, Failure> {
     let key = key(replay, args, &facts, code.program);
-    let path = args.index.clone().or_else(|| cached(&key));
+    let cache = Cache::of_user(".index", CACHE).filter(|_| args.index.is_none());
+    let cached = cache.as_ref().map(|cache| cache.file(&key));
+    let path = args.index.clone().or(cached);
     let known = path.as_ref().and_then(|path| fs::read(path).ok());
     if let (Some(path), Some(bytes)) = (&args.index, &known)
         && !Index::is_kept_in(bytes)
@@ -47,13 +52,16 @@ pub(crate) fn index(
         Index::from_bytes(&bytes, key.to_string().as_bytes(), functions(code.program))
     });
     if let Some(index) = known {
+        if cache.is_some() {
+            path.as_deref().into_iter().for_each(Cache::note_use);
+        }
         talk.phase("index: read");
         return Ok(index);
     }
     let index = make((replay, session), (args, facts, has_time), code)?;
     talk.phase("index: made");
     if let Some(path) = path {
-        keep(&index, &key, &path, args.index.is_some(), talk)?;
+        keep(&index, &key, (&path, cache.as_ref()), talk)?;
     }
     Ok(index)
 }
@@ -73,20 +81,22 @@ fn no_index(path: &Path) -> Diagnostic {
 fn keep(
     index: &Index,
     key: &Digest,
-    path: &Path,
-    is_asked: bool,
+    (path, cache): (&Path, Option<&Cache>),
     talk: &Talk,
 ) -> Result<(), Failure> {
     let bytes = index.to_bytes(key.to_string().as_bytes());
-    if let Some(folder) = path.parent().filter(|_| !is_asked) {
-        // What it means that there is no folder, the next step says.
-        let _ = fs::create_dir_all(folder);
+    if let Some(cache) = cache {
+        cache.prepare();
     }
     let written = Output::create(path).and_then(|out| out.write_with(|out| out.write_all(&bytes)));
-    match written {
-        Ok(()) => Ok(()),
-        Err(error) if is_asked => Err(error.into()),
-        Err(error) => {
+    match (written, cache) {
+        (Ok(()), None) => Ok(()),
+        (Ok(()), Some(cache)) => {
+            cache.trim(path);
+            Ok(())
+        }
+        (Err(error), None) => Err(error.into()),
+        (Err(error), Some(_)) => {
             let problem = Diagnostic::from(error);
             talk.warning(&problem.note("the index of the trace is made again the next time"));
             Ok(())
@@ -111,15 +121,6 @@ fn key(replay: &Replay, args: &View, facts: &FileFacts, program: &Program) -> Di
         let _ = writeln!(text, "{} {}", raw.file.base, Digest::of(&raw.bytes));
     }
     Digest::of(text.as_bytes())
-}
-
-/// The file of an index in the cache directory of the user.
-fn cached(key: &Digest) -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
-    let given = folder("XDG_CACHE_HOME").map(PathBuf::from);
-    let given = given.filter(|path| path.is_absolute());
-    let cache = given.or_else(|| Some(PathBuf::from(folder("HOME")?).join(".cache")))?;
-    Some(cache.join("hartrace").join(format!("{key}.index")))
 }
 
 /// Decodes a trace and makes its index.
@@ -148,7 +149,7 @@ fn make(
     Ok(finish((args, &facts), code, &collected, kept, stops))
 }
 
-/// Makes the index of a log, of which there are no parts.
+/// Makes the index of a log, which is read from its start for every part.
 pub(crate) fn index_of_log(
     (source, has_time): (Source<'_>, bool),
     (args, facts): (&View, &FileFacts),
@@ -176,7 +177,7 @@ fn finish(
     kept: Kept,
     stops: Vec<(Checkpoint, Stop)>,
 ) -> Index {
-    let text = SourceText::new(args.sources.source_dir.clone());
+    let text = source_text(&args.sources, [code.program]);
     let source: SourceLines<'_> = &|file: &str| text.lines(file);
     let places = places(code.program);
     let about = facts.about((code.program, code.image, &places), collected, source);

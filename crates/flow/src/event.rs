@@ -288,9 +288,23 @@ pub struct Reason {
     pub value: u64,
 }
 
+impl Reason {
+    /// The value, if there is one. Only where a trace contradicts the code, which are the
+    /// codes from 301 on, the value is an address, and 0 is one too.
+    #[must_use]
+    pub fn shown_value(&self) -> Option<u64> {
+        let is_address = self.code.get(2..4) == Some("03");
+        (is_address || self.value != 0).then_some(self.value)
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({:#x})", self.code, self.text, self.value)
+        write!(f, "{}: {}", self.code, self.text)?;
+        match self.shown_value() {
+            Some(value) => write!(f, " ({value:#x})"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 ///
 /// assert_eq!(Fault::ALL, [Fault::BadByte]);
 /// assert_eq!(Fault::BadByte.reason(7).to_string(), "XX0101: byte that is nothing (0x7)");
+/// assert_eq!(Fault::BadByte.reason(0).to_string(), "XX0101: byte that is nothing");
 /// ```
 ///
 /// Inner comments (`//!`) at the start are those of the list.

@@ -166,9 +166,10 @@ impl Request {
     }
 }
 
-/// Whether accesses to a CSR concern nothing but the register itself, and interrupts at
-/// most. They are what kernels do at every entry, exit and critical section.
-fn is_calm(csr: u16, write: bool) -> bool {
+/// Whether an access to a CSR affects only the register itself, or at most which
+/// interrupts are enabled. Kernels make such accesses at every entry, exit and critical
+/// section.
+fn is_simple(csr: u16, write: bool) -> bool {
     match csr {
         csr::SSCRATCH | csr::SEPC | csr::SCAUSE | csr::STVAL | csr::SSTATUS => true,
         csr::MSCRATCH | csr::MEPC | csr::MCAUSE | csr::MTVAL => true,
@@ -207,7 +208,7 @@ pub(crate) fn try_csr(
         micro.op,
         Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci
     );
-    if !is_csr || !is_calm(csr, write) || bus.as_spike || !cpu.may_access(csr, write) {
+    if !is_csr || !is_simple(csr, write) || bus.as_spike || !cpu.may_access(csr, write) {
         return Tried::Left;
     }
     let time = match csr {

@@ -47,6 +47,8 @@ pub struct Statistics {
 pub struct Bandwidth {
     /// What the bytes are counted for: `bytes per 1000 instructions`.
     pub unit: String,
+    /// Whether the intervals are of time, and not of instructions.
+    pub is_timed: bool,
     /// Where each interval begins.
     pub x: Vec<u64>,
     /// The bytes in each.

@@ -144,7 +144,8 @@ pub(crate) fn branches(
 }
 
 /// Source files with code that ran, those with the most executions first, as far as
-/// `limit` bytes reach; and the names of those that are not found, and that are left out.
+/// `limit` bytes reach; the names of those that are not found, of which only counts are
+/// shown; and how many are left out.
 pub(crate) fn sources(
     about: &About<'_>,
     coverage: &Coverage,
@@ -162,11 +163,17 @@ pub(crate) fn sources(
     files.sort_unstable_by_key(|(weight, file, _)| (std::cmp::Reverse(*weight), *file));
     let (mut all, mut missing, mut used, mut left_out) = (Vec::new(), Vec::new(), 0, 0);
     for (_, file, lines) in files {
-        let Some(text) = (about.source)(file) else {
+        let found = (about.source)(file);
+        if found.is_none() {
             missing.push(file.clone());
-            continue;
+        }
+        let numbers: Vec<u32> = match &found {
+            Some(_) => Vec::new(),
+            None => lines.keys().copied().collect(),
         };
+        let text = found.unwrap_or_default();
         let size: usize = text.iter().map(|line| line.len() + 8).sum();
+        let size = size + 16 * numbers.len();
         if used + size > limit {
             left_out += 1;
             continue;
@@ -176,11 +183,12 @@ pub(crate) fn sources(
         all.push(Source {
             file: strings.of(file),
             first: 1,
-            count: (1u32..)
-                .zip(&text)
-                .map(|(number, _)| count(number))
-                .collect(),
+            count: match numbers.is_empty() {
+                true => (1u32..).zip(&text).map(|(line, _)| count(line)).collect(),
+                false => numbers.iter().map(|line| count(*line)).collect(),
+            },
             lines: text,
+            numbers,
         });
     }
     (all, missing, left_out)

@@ -3,10 +3,12 @@
 use crate::about::Budget;
 use crate::recent::{Recent, Snapshot};
 use hartrace_analyze::{
-    Backtrace, Functions, GapSpan, GapTable, Grouping, Measure, Profile, Profiler, Slice,
+    Backtrace, Functions, GapSpan, GapTable, Grouping, Measure, Position, Profile, Profiler, Slice,
     SliceSummary, Timeline, TimelineSink, Track, TrackId, TrapSpan, TrapTable,
 };
-use hartrace_flow::{Cause, Consumer, DataAccess, Event, HartId, Image, Kept as KeptRuns, Run};
+use hartrace_flow::{
+    Cause, Consumer, DataAccess, DataGap, Event, HartId, Image, Kept as KeptRuns, Run,
+};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -23,6 +25,9 @@ pub struct Kept {
 
 /// Callers of an instruction that caused an exception.
 const CALLERS: usize = 64;
+
+/// Gaps of data trace that are listed.
+const DATA_GAPS: usize = 1000;
 
 /// Threads whose tracks are remembered.
 const THREADS: usize = 1 << 16;
@@ -82,6 +87,7 @@ pub struct Stop {
 pub struct Collector<'a, 's> {
     profiler: Profiler<'a, Timeline<'s>>,
     recent: Recent<'a>,
+    data_gaps: DataGaps,
 }
 
 /// What was collected, beside the timeline.
@@ -92,6 +98,15 @@ pub struct Collected {
     pub(crate) endings: Vec<Snapshot>,
     /// Instructions before exceptions.
     pub(crate) before_traps: Vec<Snapshot>,
+    pub(crate) data_gaps: DataGaps,
+}
+
+/// Data trace that is missing, while the instructions are known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DataGaps {
+    /// The first of them, with where their harts were.
+    pub(crate) first: Vec<(HartId, Position, DataGap)>,
+    pub(crate) count: u64,
 }
 
 impl<'a, 's> Collector<'a, 's> {
@@ -109,6 +124,7 @@ impl<'a, 's> Collector<'a, 's> {
         Collector {
             profiler: Profiler::new(image, functions, grouping, timeline),
             recent: Recent::new(image),
+            data_gaps: DataGaps::default(),
         }
     }
 
@@ -138,6 +154,20 @@ impl<'a, 's> Collector<'a, 's> {
             profile,
             endings,
             before_traps,
+            data_gaps: self.data_gaps,
+        }
+    }
+
+    #[cold]
+    fn data_gap(&mut self, hart: HartId, gap: DataGap) {
+        self.data_gaps.count += 1;
+        if self.data_gaps.first.len() < DATA_GAPS {
+            let (insn, time) = self.recent.position(hart);
+            let at = Position {
+                insn,
+                time: time.unwrap_or(0),
+            };
+            self.data_gaps.first.push((hart, at, gap));
         }
     }
 }
@@ -152,6 +182,9 @@ impl Consumer for Collector<'_, '_> {
         let is_exception = matches!(event, Event::Trap(trap) if is_exception(trap.cause));
         let outer = is_exception.then(|| self.profiler.backtrace(hart, CALLERS));
         self.recent.event(hart, event, outer);
+        if let Event::DataGap(gap) = event {
+            self.data_gap(hart, *gap);
+        }
         flow
     }
 

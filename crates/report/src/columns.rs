@@ -112,6 +112,10 @@ pub(crate) struct Worst {
     pub(crate) duration: u64,
     /// How much of it the hart spent in other threads.
     pub(crate) away: u64,
+    /// The depth of its slice.
+    pub(crate) depth: u32,
+    /// Its place in the table of traps, if it is there.
+    pub(crate) trap: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -174,8 +178,11 @@ pub(crate) struct Source {
     pub(crate) file: i64,
     /// The number of its first line.
     pub(crate) first: u32,
+    /// Its text; empty if that is not known.
     pub(crate) lines: Vec<String>,
-    /// -1: no code.
+    /// The numbers of the lines that have code, if there is no text.
+    pub(crate) numbers: Vec<u32>,
+    /// Executions of each line, or of each of the numbers; -1: no code.
     pub(crate) count: Vec<i64>,
 }
 

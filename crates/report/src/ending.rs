@@ -23,6 +23,7 @@ pub(crate) fn how(end: &Snapshot, functions: &Functions, places: &Places<'_>) ->
     let last = last.and_then(after);
     if let Some((cause, epc)) = open_exception(end) {
         let place = epc.map_or(String::new(), |epc| place(epc, functions, places));
+        let place = place + &caller(end, epc, functions, places);
         let last = last.map_or(String::new(), |last| format!("; then {last}"));
         let cause = match cause {
             Cause::Exception(None) => String::new(),
@@ -38,6 +39,21 @@ pub(crate) fn how(end: &Snapshot, functions: &Functions, places: &Places<'_>) ->
     match run.next == run.start && run.insns <= 2 {
         true => "the trace ends in a loop that does nothing".to_owned(),
         false => "the trace ends here".to_owned(),
+    }
+}
+
+/// ` (called at 0x80000626 in main, crash.c:27)`, where the exception is in no function: a
+/// call led there.
+fn caller(end: &Snapshot, epc: Option<u64>, functions: &Functions, places: &Places<'_>) -> String {
+    let is_function = |epc| functions.of(epc).is_some();
+    let mut outer = end.outer.iter();
+    let exception = |outer: &&Outer| matches!(outer, Outer::Trap(Cause::Exception(_), _));
+    let _ = outer.find(exception);
+    match outer.next() {
+        Some(Outer::Call(site)) if epc.is_some_and(|epc| !is_function(epc)) => {
+            format!(" (called{})", place(*site, functions, places))
+        }
+        _ => String::new(),
     }
 }
 

@@ -9,7 +9,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of a request with its headers at most.
 const MAX_REQUEST: usize = 8 << 10;
@@ -17,8 +17,11 @@ const MAX_REQUEST: usize = 8 << 10;
 /// Connections at the same time.
 const MAX_CONNECTIONS: usize = 16;
 
-/// How long a client may take to send a request, or to take a part of the answer.
+/// How long a client may take to send a whole request.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a client may take to receive a whole answer, in multiples of that.
+const RECEIVES: u32 = 12;
 
 /// How often the server looks whether it is over.
 const OFTEN: Duration = Duration::from_millis(50);
@@ -35,6 +38,8 @@ pub struct Answer {
     pub kind: &'static str,
     /// The body.
     pub body: Vec<u8>,
+    /// Another header that the status asks for: its name and value.
+    extra: Option<(&'static str, String)>,
 }
 
 impl Answer {
@@ -45,6 +50,7 @@ impl Answer {
             status: 200,
             kind: "application/json",
             body,
+            extra: None,
         }
     }
 
@@ -55,6 +61,7 @@ impl Answer {
             status: 200,
             kind: "text/html; charset=utf-8",
             body: text.into_bytes(),
+            extra: None,
         }
     }
 
@@ -65,6 +72,45 @@ impl Answer {
             status,
             kind: "text/plain; charset=utf-8",
             body: format!("{status} {}\n", reason(status)).into_bytes(),
+            extra: None,
+        }
+    }
+
+    /// The status line and the headers.
+    fn head(&self) -> String {
+        let Answer {
+            status,
+            kind,
+            body,
+            extra,
+        } = self;
+        let extra = extra.as_ref();
+        let extra = extra.map_or(String::new(), |(name, value)| {
+            format!("{name}: {value}\r\n")
+        });
+        format!(
+            "HTTP/1.1 {status} {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+             Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+             Referrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\n{extra}\r\n",
+            reason(*status),
+            body.len()
+        )
+    }
+
+    /// That only `GET` and `HEAD` are answered.
+    fn only_get() -> Answer {
+        Answer {
+            extra: Some(("Allow", "GET, HEAD".to_owned())),
+            ..Answer::status(405)
+        }
+    }
+
+    /// That the page is elsewhere.
+    fn moved(to: String) -> Answer {
+        Answer {
+            extra: Some(("Location", to)),
+            ..Answer::status(308)
         }
     }
 }
@@ -72,6 +118,7 @@ impl Answer {
 const fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        308 => "Permanent Redirect",
         400 => "Bad Request",
         403 => "Forbidden",
         404 => "Not Found",
@@ -117,6 +164,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     secret: String,
+    patience: Duration,
 }
 
 impl Server {
@@ -135,6 +183,7 @@ impl Server {
             listener,
             address,
             secret,
+            patience: PATIENCE,
         })
     }
 
@@ -166,7 +215,7 @@ impl Server {
                 let Ok(stream) = stream else { continue };
                 if active.fetch_add(1, Ordering::SeqCst) >= MAX_CONNECTIONS {
                     active.fetch_sub(1, Ordering::SeqCst);
-                    let _ = send(stream, &Answer::status(503), false);
+                    let _ = self.send(stream, &Answer::status(503), false);
                     continue;
                 }
                 let active = &active;
@@ -184,14 +233,52 @@ impl Server {
         mut stream: TcpStream,
         answer: &(dyn Fn(&Request<'_>) -> Answer + Sync),
     ) -> io::Result<()> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        let Some(head) = read_head(&mut stream)? else {
-            return send(stream, &Answer::status(431), false);
+        let Some(head) = self.read_head(&mut stream)? else {
+            return self.send(stream, &Answer::status(431), false);
         };
         let (found, is_head) = self.judge(&head, answer);
-        send(stream, &found, is_head)
+        self.send(stream, &found, is_head)
+    }
+
+    /// The request line and the headers; `None` if they are too long or no text.
+    fn read_head(&self, stream: &mut TcpStream) -> io::Result<Option<String>> {
+        let since = Instant::now();
+        let mut head = Vec::new();
+        let mut buffer = [0; 1024];
+        loop {
+            stream.set_read_timeout(Some(left(self.patience, since)?))?;
+            let count = stream.read(&mut buffer)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            head.extend_from_slice(buffer.get(..count).unwrap_or_default());
+            if let Some(end) = head.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                head.truncate(end);
+                return Ok(String::from_utf8(head).ok());
+            }
+            if head.len() > MAX_REQUEST {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn send(&self, mut stream: TcpStream, answer: &Answer, is_head: bool) -> io::Result<()> {
+        let since = Instant::now();
+        let head = answer.head();
+        let body = if is_head { &[] } else { answer.body.as_slice() };
+        for mut rest in [head.as_bytes(), body] {
+            while !rest.is_empty() {
+                let patience = left(self.patience * RECEIVES, since)?;
+                stream.set_write_timeout(Some(patience))?;
+                let sent = stream.write(rest)?;
+                if sent == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                rest = rest.get(sent..).unwrap_or_default();
+            }
+        }
+        stream.shutdown(std::net::Shutdown::Write)
     }
 
     /// The answer to a request, and whether only its head is wanted.
@@ -212,19 +299,24 @@ impl Server {
         }
         let is_head = method == "HEAD";
         if method != "GET" && !is_head {
-            return (Answer::status(405), false);
+            return (Answer::only_get(), false);
         }
         if !self.is_trusted(lines) {
             return (Answer::status(403), is_head);
         }
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let path = path.strip_prefix('/').and_then(|path| path.split_once('/'));
-        match path {
-            Some((secret, path)) if is_same(secret, &self.secret) => {
-                (answer(&Request { path, query }), is_head)
-            }
-            _ => (Answer::status(404), is_head),
-        }
+        let path = path.strip_prefix('/').unwrap_or_default();
+        let (secret, below) = match path.split_once('/') {
+            Some((secret, below)) => (secret, Some(below)),
+            None => (path, None),
+        };
+        let found = match below {
+            _ if !is_same(secret, &self.secret) => Answer::status(404),
+            Some(path) => answer(&Request { path, query }),
+            // What the page asks for is below its address.
+            None => Answer::moved(format!("/{}/", self.secret)),
+        };
+        (found, is_head)
     }
 
     /// Whether a request is for this server, and not from another page.
@@ -268,42 +360,13 @@ fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && differs == 0
 }
 
-/// The request line and the headers; `None` if they are too long or no text.
-fn read_head(stream: &mut TcpStream) -> io::Result<Option<String>> {
-    let mut head = Vec::new();
-    let mut buffer = [0; 1024];
-    loop {
-        let count = stream.read(&mut buffer)?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        head.extend_from_slice(buffer.get(..count).unwrap_or_default());
-        if let Some(end) = head.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-            head.truncate(end);
-            return Ok(String::from_utf8(head).ok());
-        }
-        if head.len() > MAX_REQUEST {
-            return Ok(None);
-        }
+/// What is left of a time; an error if it is over.
+fn left(patience: Duration, since: Instant) -> io::Result<Duration> {
+    let left = patience.saturating_sub(since.elapsed());
+    match left.is_zero() {
+        true => Err(io::ErrorKind::TimedOut.into()),
+        false => Ok(left),
     }
-}
-
-fn send(mut stream: TcpStream, answer: &Answer, is_head: bool) -> io::Result<()> {
-    let Answer { status, kind, body } = answer;
-    let head = format!(
-        "HTTP/1.1 {status} {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
-         Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
-         Referrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\n\
-         Cross-Origin-Resource-Policy: same-origin\r\n\r\n",
-        reason(*status),
-        body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    if !is_head {
-        stream.write_all(body)?;
-    }
-    stream.flush()?;
-    stream.shutdown(std::net::Shutdown::Write)
 }
 
 /// Random bytes from the system.

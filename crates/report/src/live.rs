@@ -13,7 +13,7 @@ pub use indexer::Indexer;
 use crate::about::{About, Budget};
 use crate::code;
 use crate::collect::{Collected, Kept, Stop};
-use crate::columns::Slices;
+use crate::columns::{Rows, Slices};
 use crate::document::Document;
 use crate::functions::Numbered;
 use crate::http::{Answer, Request};
@@ -40,6 +40,21 @@ const INSTRUCTIONS: u64 = 2000;
 
 /// Decodes a trace from a checkpoint, or from its start, until the consumer breaks.
 pub type Replayed<'a> = Box<dyn Fn(Option<Checkpoint>, &mut dyn Consumer) + Send + 'a>;
+
+/// Why an answer has less than was asked for.
+const ONCE: &str = "The input can be read only once: this is all that was kept of it.";
+const LATE: &str = "This format is decoded from its start, and this part is too far from it: \
+    short calls are drawn together, and instructions are not shown.";
+const LARGE: &str = "This part is too long to be decoded at once: short calls are drawn together.";
+
+/// An answer, and what it lacks.
+#[derive(Serialize)]
+struct Lacking<T> {
+    #[serde(flatten)]
+    answer: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lack: Option<&'static str>,
+}
 
 /// An overview of a trace, and places from which parts of it can be decoded.
 #[derive(Clone, Debug)]
@@ -177,7 +192,8 @@ struct Hit {
 }
 
 impl<'a> Live<'a> {
-    /// For an index of a trace. Without `replay` there is only what the index has.
+    /// For an index of a trace. Without `replay` there is only what the index has, and the
+    /// page says so.
     #[must_use]
     pub fn new(
         index: Index,
@@ -230,11 +246,25 @@ impl<'a> Live<'a> {
             return None;
         }
         let width = (until - from) / pixels;
-        let slices = self.slices(track, (from, until), width)?;
-        serde_json::to_vec(&slices).ok()
+        let (answer, lack) = self.slices(track, (from, until), width)?;
+        serde_json::to_vec(&Lacking { answer, lack }).ok()
     }
 
-    fn slices(&mut self, track: usize, range: (u64, u64), width: u64) -> Option<Slices> {
+    /// Why a part was not decoded.
+    fn lack(&self) -> &'static str {
+        match (&self.replay, self.index.stops.is_empty()) {
+            (None, _) => ONCE,
+            (Some(_), true) => LATE,
+            (Some(_), false) => LARGE,
+        }
+    }
+
+    fn slices(
+        &mut self,
+        track: usize,
+        range: (u64, u64),
+        width: u64,
+    ) -> Option<(Slices, Option<&'static str>)> {
         let (axis, index) = (self.index.scale.measure, &self.index);
         let whole = index.tracks.get(track)?;
         let detailed = match width < index.width {
@@ -245,6 +275,8 @@ impl<'a> Live<'a> {
             }),
             false => None,
         };
+        let is_coarse = width < index.width && detailed.is_none();
+        let lack = is_coarse.then(|| self.lack());
         let slices = detailed.unwrap_or_else(|| whole.window(axis, range, width));
         let mut slices: Vec<(Slice, bool)> = slices.into_iter().map(|s| (s, false)).collect();
         let gaps = index.gaps.iter().filter(|(id, gap)| {
@@ -255,12 +287,8 @@ impl<'a> Live<'a> {
         slices.sort_by_key(|(slice, _)| (slice.begin.on(axis), slice.depth));
         slices.truncate(ANSWER);
         let scale = self.index.scale;
-        Some(columns_of(
-            &slices,
-            &scale,
-            &self.numbered,
-            &mut self.strings,
-        ))
+        let columns = columns_of(&slices, &scale, &self.numbered, &mut self.strings);
+        Some((columns, lack))
     }
 
     /// Executed instructions, from a place on.
@@ -272,17 +300,20 @@ impl<'a> Live<'a> {
             .unwrap_or(200)
             .clamp(1, INSTRUCTIONS);
         let hart = self.index.tracks.get(track)?.track.hart;
-        let snapshot = self.snapshot(hart, at, count)?;
+        let Some(snapshot) = self.snapshot(hart, at, count) else {
+            let (answer, lack) = (Rows::default(), Some(self.lack()));
+            return serde_json::to_vec(&Lacking { answer, lack }).ok();
+        };
         let named = (&self.index.functions, &self.numbered);
         let (code, scale) = ((self.image, &self.places), self.index.scale);
-        let rows = code::rows(
-            &snapshot,
-            code,
-            named,
-            (&scale, u64::MAX),
-            &mut self.strings,
-        );
-        serde_json::to_vec(&rows).ok()
+        // A run may have begun before the place.
+        let limit = match scale.measure {
+            Measure::Instructions => snapshot.insn.saturating_sub(at),
+            Measure::Time => u64::MAX,
+        };
+        let strings = &mut self.strings;
+        let answer = code::rows(&snapshot, code, named, (&scale, limit), strings);
+        serde_json::to_vec(&Lacking { answer, lack: None }).ok()
     }
 
     /// The next slice of some functions, or the last one before a place.

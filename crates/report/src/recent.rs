@@ -133,6 +133,12 @@ impl<'a> Recent<'a> {
         harts.map(|(id, ring)| (id, ring.insn, ring.time)).collect()
     }
 
+    /// Instructions and time of a hart.
+    pub(crate) fn position(&mut self, hart: HartId) -> (u64, Option<u64>) {
+        let ring = self.harts.of(hart);
+        (ring.insn, ring.time)
+    }
+
     #[inline]
     pub(crate) fn runs(&mut self, hart: HartId, runs: &[Run]) {
         let ring = self.harts.of(hart);

@@ -2,7 +2,7 @@
 
 use crate::about::{About, Budget, Statistics};
 use crate::code;
-use crate::collect::{Collected, Kept};
+use crate::collect::{Collected, DataGaps, Kept};
 use crate::columns::{
     Axis, BeforeTrap, Branches, Code, Ending, Flame, Functions, Gaps, Interrupts, Source, Track,
     Traps,
@@ -66,6 +66,8 @@ impl Run {
         let coverage = Coverage::new(about.image, &profile.functions, about.places, &profile.runs);
         let numbered = functions(profile, &coverage, about, budget.functions, &mut strings);
         left_out.functions(numbered.left_out);
+        let more = collected.data_gaps.count - collected.data_gaps.first.len() as u64;
+        left_out.add(more, "gaps of data trace are not listed");
         let line = Line::of(profile.timed, kept, budget, &mut left_out);
         let (scale, named) = (&line.scale, (&profile.functions, &numbered));
         let rows = |snapshot: &Snapshot, limit: u64, strings: &mut Strings| {
@@ -117,15 +119,15 @@ impl Run {
             axis: scale.axis(),
             tracks: tracks::tracks(&line.tracks, line.gaps, scale, &numbered, &mut strings),
             traps: tracks::traps(&line.traps, &line.tracks, scale, named),
-            interrupts: tracks::interrupts(&kept.traps.causes(), scale),
-            gaps: tracks::gaps(line.gaps, scale, &mut strings),
+            interrupts: tracks::interrupts(&kept.traps.causes(), &line.tracks, &line.traps, scale),
+            gaps: line.gaps(&collected.data_gaps, &mut strings),
             flame,
             branches,
             code,
             sources,
             endings,
             before_traps,
-            statistics: about.statistics.clone(),
+            statistics: statistics(about, scale),
             warnings: about.warnings.clone(),
             left_out: left_out.0,
             functions: numbered.columns,
@@ -133,6 +135,18 @@ impl Run {
         };
         (run, line.scale, numbered.ids)
     }
+}
+
+/// The statistics of a trace, with times as the axis has them.
+fn statistics(about: &About<'_>, scale: &Scale) -> Statistics {
+    let mut statistics = about.statistics.clone();
+    let bandwidth = &mut statistics.bandwidth;
+    if scale.measure == Measure::Time && bandwidth.is_timed {
+        for at in &mut bandwidth.x {
+            *at = at.saturating_sub(scale.origin);
+        }
+    }
+    statistics
 }
 
 /// The timeline, as much of it as the budget allows.
@@ -170,6 +184,36 @@ impl<'a> Line<'a> {
             traps,
             gaps,
         }
+    }
+
+    /// The gaps, and those of data trace.
+    fn gaps(&self, data: &DataGaps, strings: &mut Strings) -> Gaps {
+        let mut columns = tracks::gaps(self.gaps, &self.scale, strings);
+        for (hart, at, gap) in &data.first {
+            let place = at.on(self.scale.measure);
+            let text = format!("data trace: {}", gap.reason.text);
+            columns.track.push(self.track_at(*hart, place));
+            columns.at.push(self.scale.at(*at));
+            columns.end.push(self.scale.at(*at));
+            columns.bytes.push(0);
+            columns.reason.push(strings.of(&text));
+            columns.code.push(gap.reason.code);
+        }
+        columns
+    }
+
+    /// The track on which a hart was at a place.
+    fn track_at(&self, hart: HartId, place: u64) -> u32 {
+        let axis = self.scale.measure;
+        let ran = |track: &TrackSlices| {
+            let ran = track.slices.iter().filter(|s| s.kind.function().is_some());
+            let here = ran.filter(|s| (s.begin.on(axis)..=s.end.on(axis)).contains(&place));
+            here.map(|slice| slice.begin.on(axis)).max()
+        };
+        let of_hart = (0u32..).zip(&self.tracks);
+        let of_hart = of_hart.filter(|(_, t)| t.track.hart == hart);
+        let track = of_hart.max_by_key(|(_, track)| ran(track));
+        track.map_or(0, |(id, _)| id)
     }
 
     /// The track on which a hart was last.
@@ -246,10 +290,12 @@ impl LeftOut {
         let Some(first) = files.first() else { return };
         let others = match files.len() {
             1 => String::new(),
-            many => format!(", nor were {} others", grouped(many as u64 - 1)),
+            2 => ", nor that of another file".to_owned(),
+            many => format!(", nor that of {} other files", grouped(many as u64 - 1)),
         };
         self.0.push(format!(
-            "The source file {first} was not found{others}; --source-dir says where source files are."
+            "The text of {first} was not found{others}: its lines are shown with their counts \
+             only. --source-dir says where source files are."
         ));
     }
 }

@@ -4,8 +4,8 @@ use crate::columns::{self, Axis, Durations, Gaps, Interrupts, Slices, Traps, Wor
 use crate::functions::Numbered;
 use crate::strings::Strings;
 use hartrace_analyze::{
-    CauseSpans, Functions, GapSpan, Measure, Position, Slice, SliceKind, Track, TrackSlices,
-    TrapSpan, cause_name,
+    CauseSpans, FunctionId, Functions, GapSpan, Measure, Position, Slice, SliceKind, Track,
+    TrackSlices, TrapSpan, cause_name,
 };
 use hartrace_flow::Cause;
 
@@ -204,22 +204,37 @@ pub(crate) fn traps(
         columns
             .end
             .push(trap.end.map_or(-1, |end| scale.at(end) as i64));
-        let floor = tracks.get(trap.track.index()).map_or(0, |t| t.floor);
-        let depth = trap.depth.saturating_sub(floor).max(0);
-        // Before anything ran in a handler, there is no call that was interrupted.
-        let at_epc = trap.epc.and_then(|epc| functions.of(epc));
         columns.away.push(trap.away.on(scale.measure));
-        columns.depth.push(depth as u32);
+        columns.depth.push(depth(trap, tracks));
         columns.interrupt.push(u8::from(interrupt));
         columns.cause.push(cause);
         columns.epc.push(hex(trap.epc));
         columns.tval.push(hex(trap.tval));
         columns
             .function
-            .push(numbered.number(at_epc.or(trap.interrupted)));
+            .push(numbered.number(interrupted(trap, functions)));
         columns.handler.push(numbered.number(trap.handler));
     }
     columns
+}
+
+/// The function that a trap interrupted. Where nothing ran before it, the address says
+/// which. Code without a symbol is in none: a jump to 0 is not part of its caller.
+fn interrupted(trap: &TrapSpan, functions: &Functions) -> Option<FunctionId> {
+    let Some(epc) = trap.epc else {
+        return trap.interrupted;
+    };
+    let is_unnamed = |id: &FunctionId| {
+        let function = functions.get(*id);
+        function.start == function.end
+    };
+    functions.of(epc).or(trap.interrupted.filter(is_unnamed))
+}
+
+/// The depth of the slice of a trap.
+fn depth(trap: &TrapSpan, tracks: &[TrackSlices]) -> u32 {
+    let floor = tracks.get(trap.track.index()).map_or(0, |t| t.floor);
+    trap.depth.saturating_sub(floor).max(0) as u32
 }
 
 /// Whether a cause is an interrupt, and its code; -1 if that is not known.
@@ -233,7 +248,12 @@ fn cause(cause: Cause) -> (bool, i64) {
 }
 
 /// Traps by cause.
-pub(crate) fn interrupts(causes: &[&CauseSpans], scale: &Scale) -> Vec<Interrupts> {
+pub(crate) fn interrupts(
+    causes: &[&CauseSpans],
+    tracks: &[TrackSlices],
+    listed: &[TrapSpan],
+    scale: &Scale,
+) -> Vec<Interrupts> {
     let one = |spans: &&CauseSpans| {
         let (interrupt, code) = cause(spans.cause);
         let measured = spans.duration(scale.measure);
@@ -244,6 +264,8 @@ pub(crate) fn interrupts(causes: &[&CauseSpans], scale: &Scale) -> Vec<Interrupt
                 at: scale.at(trap.begin),
                 duration: trap.duration(scale.measure)?,
                 away: trap.away.on(scale.measure),
+                depth: depth(trap, tracks),
+                trap: listed.iter().position(|other| other == trap),
             })
         });
         Interrupts {

@@ -268,7 +268,8 @@ impl Kept {
 }
 
 impl SliceSummary {
-    /// At most `limit` slices, judged by their length on an axis.
+    /// At most `limit` slices, judged by their length on an axis; by their instructions
+    /// where the trace has no times.
     #[must_use]
     pub fn new(axis: Measure, limit: usize) -> SliceSummary {
         SliceSummary {
@@ -336,6 +337,11 @@ impl SliceSummary {
     #[cold]
     #[inline(never)]
     fn compact(&mut self, goal: usize) {
+        let mut slices = self.tracks.iter().flat_map(|kept| &kept.slices);
+        // A format may have times, and a trace of it none: then all would be short.
+        if self.width == 0 && slices.all(|slice| slice.end.time == 0) {
+            self.axis = Measure::Instructions;
+        }
         let mut attempts = 0;
         while self.count > goal && attempts < 80 {
             self.width = self.next_width(goal);

@@ -779,3 +779,35 @@ fn damaged_states_do_no_harm() {
         restored(&flipped);
     }
 }
+
+/// A tandem trace may have times or not. Without them, what is kept depends on
+/// instructions: long slices and long traps stay.
+#[test]
+fn without_times_lengths_are_instructions() {
+    let at = |insn: u64| Position { insn, time: 0 };
+    let slice = |begin: u64, end: u64, depth: i32| Slice {
+        begin: at(begin),
+        end: at(end),
+        kind: SliceKind::Call(FunctionId(0)),
+        depth,
+        flags: 0,
+        merged: 0,
+    };
+    let mut summary = SliceSummary::new(Measure::Time, 16);
+    let track = Track {
+        hart: HartId(0),
+        context: None,
+        number: 0,
+        is_rest: false,
+    };
+    summary.track(TrackId(0), &track);
+    for n in 0..100 {
+        summary.end(TrackId(0), &slice(n * 10, n * 10 + 5, 1));
+    }
+    summary.end(TrackId(0), &slice(0, 1000, 0));
+    let (tracks, merging) = summary.finish();
+    let outer = tracks[0].slices[0];
+    assert_eq!((outer.end.insn, outer.merged), (1000, 0));
+    assert!(merging.width > 5 && merging.width < 1000, "{merging:?}");
+    assert!(tracks[0].slices.len() > 4);
+}

@@ -198,6 +198,10 @@ impl TrapTable {
 
     /// Keeps the longer half.
     fn thin(&mut self) {
+        // A format may have times, and a trace of it none.
+        if self.traps.iter().all(|trap| trap.begin.time == 0) {
+            self.axis = Measure::Instructions;
+        }
         let axis = self.axis;
         let mut lengths: Vec<u64> = self.traps.iter().map(|t| length(t, axis)).collect();
         lengths.sort_unstable();

@@ -1,7 +1,9 @@
 //! Decodes a whole trace: on one thread or several, into one consumer or
 //! several, and counts what was decoded.
 
-use super::{Census, Counting, Decoder, Format, MAX_WHOLE, SettingsError, Trace, TraceError};
+use super::{
+    Census, Counting, Decoder, Format, Growth, MAX_WHOLE, SettingsError, Trace, TraceError,
+};
 use crate::detect::{HEAD, detect};
 use crate::input::{Halt, Input, InputError, is_stdin};
 use crate::shard::Sharding;
@@ -359,7 +361,8 @@ impl Trace {
         self.decode_counting(image, only, (out, None), after)
     }
 
-    /// The same; a counter gets the bytes too.
+    /// The same; a counter gets the bytes too. `after` is called more often in short
+    /// traces, so that a [`Growth`] is exact.
     ///
     /// # Errors
     ///
@@ -387,7 +390,11 @@ impl Trace {
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut done = 0;
         let read: Result<(), Halt> = self.input.chunks(|chunk| {
-            for step in chunk.chunks(STEP) {
+            let mut chunk = chunk;
+            while !chunk.is_empty() {
+                let length = counting.as_ref().map_or(STEP, |_| Growth::step(done, STEP));
+                let (step, others) = chunk.split_at(length.min(chunk.len()));
+                chunk = others;
                 if let Some(counting) = &mut counting {
                     counting.feed(step);
                 }

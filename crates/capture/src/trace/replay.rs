@@ -5,7 +5,7 @@
 //! [`Replay::from`] decodes from a mark. Nothing of the decoder's state needs to be kept.
 
 use super::drive::Watch;
-use super::{Counting, Decoded, Decoder, MAX_WHOLE, Settings, SettingsError, Trace};
+use super::{Counting, Decoded, Decoder, Growth, MAX_WHOLE, Settings, SettingsError, Trace};
 use crate::digest::{Digest, Hasher};
 use crate::input::{Contents, InputError};
 use crate::shard::{Pause, first};
@@ -123,10 +123,12 @@ impl Replay {
             }
             let goal = found.map_or(wanted, |(_, position)| position);
             let goal = goal.min(bytes.len());
-            for step in bytes.get(at..goal).unwrap_or_default().chunks(STEP) {
+            while at < goal {
+                let length = Growth::step(at as u64, STEP).min(goal - at);
+                let step = bytes.get(at..at + length).unwrap_or_default();
                 counting.feed(step);
                 feed(&mut decoder, step, &mut out);
-                at += step.len();
+                at += length;
                 after(&out.decoded, at as u64);
             }
             let Some((offset, _)) = found.filter(|_| decoder.seam() == probe.seam()) else {

@@ -5,12 +5,11 @@ use crate::failure::Failure;
 use crate::points::{self, has_doubt};
 use crate::settings::names_of;
 use crate::sink::Sink;
-use crate::source::{How, Opened, Verdict, functions, places};
+use crate::source::{How, Opened, Verdict, functions, places, source_text};
 use crate::talk::{Talk, leave_signals_to_pager};
 use hartrace_analyze::{ListingStyle, TraceListing, Window, WindowOptions, Windowed};
 use hartrace_capture::output::Output;
 use hartrace_capture::shard::cores;
-use hartrace_capture::source_text::SourceText;
 use hartrace_flow::Gather as _;
 use hartrace_print::events::{self, EventForm, EventText};
 use std::io::IsTerminal as _;
@@ -57,7 +56,7 @@ fn list(
     };
     let is_paged = pager.is_some();
     let output = pager.unwrap_or(output);
-    let text = SourceText::new(args.sources.source_dir.clone());
+    let text = source_text(&args.sources, [&program]);
     let line = |file: &str, number: u32| text.line(file, number);
     let style = ListingStyle {
         harts: source.has_harts(),

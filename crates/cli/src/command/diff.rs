@@ -4,7 +4,7 @@ use crate::args::{Diff, DiffFormat};
 use crate::failure::Failure;
 use crate::files::create;
 use crate::side_by_side::{Addresses, Pieces, side_by_side};
-use crate::source::{Opened, places};
+use crate::source::{Opened, places, source_text};
 use crate::talk::Talk;
 use hartrace_analyze::{Compared, DiffOptions, compare_runs};
 use hartrace_capture::input;
@@ -43,8 +43,9 @@ pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
         of: (&b.program, &b.image, b.isa),
         path: &args.b,
     };
+    let text = source_text(&args.sources, [a.of.0, b.of.0]);
     let (compared, read) = side_by_side([a, b], args.traced.hart, |pcs| {
-        compare(args, &runs, pcs, &mut output)
+        compare((args, &text), &runs, pcs, &mut output)
     });
     let compared = compared.map_err(|error| output.failed(error))?;
     read?;
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
 }
 
 fn compare(
-    args: &Diff,
+    (args, source): (&Diff, &SourceText),
     runs: &[Run<'_>; 2],
     [a, b]: [Pieces; 2],
     out: &mut Output,
@@ -70,7 +71,6 @@ fn compare(
         window: args.window.max(1),
         ..DiffOptions::default()
     };
-    let source = SourceText::new(args.sources.source_dir.clone());
     let line = |file: &str, number: u32| source.line(file, number);
     let is_json = args.format == DiffFormat::Json;
     if is_json {

@@ -4,12 +4,11 @@ use crate::args::{Profile, ProfileFormat, ProfileOf};
 use crate::failure::Failure;
 use crate::files::create;
 use crate::profiling::{Compared, Profiled, Sum, compare};
-use crate::source::places;
+use crate::source::{places, source_text};
 use crate::talk::Talk;
 use hartrace_analyze::{CallSink, CallSites, InsnCosts, Measure};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::similar_symbols;
-use hartrace_capture::source_text::SourceText;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::profile::{self as print, Shown};
 use std::io;
@@ -148,8 +147,8 @@ fn callgrind(
     print::callgrind(shown, &made.calls, &name, out)
 }
 
-fn write(args: &Profile, shown: &Shown<'_>, _: &Profiled, out: &mut Output) -> io::Result<()> {
-    let text = SourceText::new(args.sources.source_dir.clone());
+fn write(args: &Profile, shown: &Shown<'_>, made: &Profiled, out: &mut Output) -> io::Result<()> {
+    let text = source_text(&args.sources, [&made.program]);
     let line = |file: &str, number: u32| text.line(file, number);
     match (args.format, args.of) {
         (ProfileFormat::Json, _) => print::json(shown, out),

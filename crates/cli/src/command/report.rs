@@ -6,7 +6,7 @@ use crate::files::{create, one_stdin};
 use crate::profiling::is_one_program;
 use crate::reporting::{Reported, collect};
 use crate::side_by_side::{Addresses, side_by_side};
-use crate::source::{Opened, places};
+use crate::source::{Opened, places, source_text};
 use crate::talk::Talk;
 use hartrace_analyze::{DiffOptions, Divergence, FunctionChange, Measure, Places, compare_runs};
 use hartrace_capture::input::{self, is_stdin};
@@ -40,7 +40,8 @@ pub(super) fn run(args: &Report, talk: &Talk) -> Result<(), Failure> {
         let how = ("report", &part);
         reported.push(collect(path, &args.traced, how, &budget, talk)?);
     }
-    let text = SourceText::new(args.sources.source_dir.clone());
+    let programs = reported.iter().map(|one| &one.program);
+    let text = source_text(&args.sources, programs);
     let compare = match (&args.other, reported.as_slice()) {
         (Some(other), [before, after]) => {
             let same = is_one_program(&before.program, &after.program);

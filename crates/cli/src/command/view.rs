@@ -3,9 +3,10 @@
 use crate::args::View;
 use crate::failure::Failure;
 use crate::reporting::{FileFacts, guess};
-use crate::source::{Opened, places};
+use crate::source::{How, Opened, places};
 use crate::talk::{Talk, end_on_signal, interrupted};
 use crate::viewing::{Code, index, index_of_log};
+use hartrace_capture::input::is_stdin;
 use hartrace_capture::trace::Replay;
 use hartrace_flow::{Consumer, HartId, Image};
 use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic};
@@ -38,16 +39,19 @@ pub(super) fn run(args: &View, talk: &Talk) -> Result<(), Failure> {
         isa,
     };
     let opened = source.replay()?;
+    let again = talk.silent();
     let (index, replay) = match opened {
         Ok((replay, session)) => {
             let of = (args, facts, has_time);
             let index = index((&replay, &session), of, code, talk)?;
-            (index, Some(replay))
+            (index, Some(replayed(replay, &image, args.traced.hart)))
         }
-        Err(log) => (index_of_log((log, has_time), (args, &facts), code)?, None),
+        Err(log) => {
+            let index = index_of_log((log, has_time), (args, &facts), code)?;
+            let can_be_read_again = !is_stdin(&args.trace);
+            (index, can_be_read_again.then(|| reread(args, code, &again)))
+        }
     };
-    let replay = replay.filter(Replay::has_checkpoints);
-    let replay = replay.map(|replay| replayed(replay, &image, args.traced.hart));
     let live = Mutex::new(Live::new(index, (&image, places(&program)), replay));
     serve(args, &server, &live, talk)
 }
@@ -57,6 +61,24 @@ fn replayed(replay: Replay, image: &Image, only: Option<u32>) -> Replayed<'_> {
     Box::new(move |checkpoint, out: &mut dyn Consumer| {
         // The settings were right when the index was made.
         let _ = replay.from(image, only.map(HartId), checkpoint, out);
+    })
+}
+
+/// Reads a log from its start.
+fn reread<'a>(args: &'a View, code: Code<'a>, talk: &'a Talk) -> Replayed<'a> {
+    Box::new(move |_, out: &mut dyn Consumer| {
+        let how = How {
+            only: args.traced.hart,
+            single: false,
+            progress: false,
+            census: false,
+            check: &|| Ok(()),
+        };
+        // The file was there when the index was made. Without it there is no answer.
+        if let Ok(opened) = Opened::open(&args.trace, &args.traced, "view", talk) {
+            let of = (code.program, code.image, code.isa);
+            let _ = opened.source.read(of, out, &how);
+        }
     })
 }
 

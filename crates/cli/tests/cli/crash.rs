@@ -133,3 +133,40 @@ fn traps_at_one_position() {
     }
     assert_eq!(places.last().copied(), Some(positions.len() as u64 - 1));
 }
+
+/// A call of address 0, where there is no code: the exception is there, and not in the
+/// caller, which is named as such.
+#[test]
+fn a_call_of_nothing() {
+    // `jalr ra, 0(zero)`.
+    let call = 0x0000_00e7;
+    let words = [
+        auipc(5),
+        addi(5, 5, 0x20),
+        set_handler(5),
+        asm::jal(1, 8),
+        SPIN,
+        addi(6, 0, 1),
+        call,
+        SPIN,
+        addi(7, 7, 1),
+        SPIN,
+    ];
+    let functions = [("start", 0), ("leap", 5), ("handler_trap", 8)];
+    for kind in ["ntrace", "etrace", "tandem"] {
+        let folder = Folder::new();
+        let elf = folder.file("leap.elf", elf_with(&words, &functions));
+        let file = recorded(&folder, &elf, kind, &["--max-insns", "40"]);
+        let page = report(&[&file]);
+        let run = &page["runs"][0];
+        assert_eq!(run["traps"]["epc"][0], "0x0", "{kind}");
+        let interrupted = name(run, &run["traps"]["function"][0]);
+        assert!(
+            ["", "0x0"].contains(&interrupted.as_str()),
+            "{kind}: {interrupted}"
+        );
+        let how = run["endings"][0]["how"].as_str().unwrap();
+        let caller = format!(" at 0x0 (called at {:#x} in leap)", BASE + 0x18);
+        assert!(how.contains(&caller), "{kind}: {how}");
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::Value;
 use snapbox::{Assert, file};
 use std::fs;
 
-fn config(name: &str) -> String {
+pub(crate) fn config(name: &str) -> String {
     let path = repository().join("configs/etrace").join(name);
     path.to_str().unwrap().to_owned()
 }
@@ -142,6 +142,16 @@ fn a_lost_access_is_a_gap() {
         .collect::<Vec<Value>>();
     lines.retain(|line| line["type"] == "data-gap");
     assert_eq!((lines.len(), &lines[0]["code"]), (1, &"ET0216".into()));
+    // The report lists it with its reason, and has no other.
+    let page = crate::report::report(&["-q", &trace]);
+    let gaps = &page["runs"][0]["gaps"];
+    assert_eq!(gaps["code"], serde_json::json!(["ET0216"]));
+    let reason = gaps["reason"][0].as_u64().unwrap() as usize;
+    let reason = page["runs"][0]["strings"][reason].as_str().unwrap();
+    assert!(
+        reason.starts_with("data trace: data packet with"),
+        "{reason}"
+    );
     let stats = run(&["stats", "-q", &trace]);
     let stats = text(&stats.stdout);
     assert!(

@@ -20,6 +20,18 @@ fn samples_are_real() {
     assert!(samples("docs/compare.md") > 1);
 }
 
+/// The same for the chapters of the guide.
+#[cfg(unix)]
+#[test]
+fn samples_of_the_guide_are_real() {
+    for chapter in ["firmware", "verification", "system", "performance", "tools"] {
+        assert!(
+            samples(&format!("docs/guide/{chapter}.md")) > 2,
+            "{chapter}"
+        );
+    }
+}
+
 #[cfg(unix)]
 fn samples(page: &str) -> usize {
     use crate::{Folder, text};
@@ -80,7 +92,8 @@ fn untimed(text: &str) -> String {
 #[test]
 fn links_lead_somewhere() {
     let root = repository();
-    let docs = fs::read_dir(root.join("docs")).unwrap();
+    let folders = ["docs", "docs/guide"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let docs = folders.into_iter().flatten();
     let docs = docs.map(|entry| entry.unwrap().path());
     let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page));
     let is_page = |page: &PathBuf| page.extension().is_some_and(|e| e == "md");
@@ -118,15 +131,59 @@ fn headings(text: &str) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn the_index_lists_every_page() {
+fn the_index_and_the_book_list_every_page() {
     let docs = repository().join("docs");
     let index = fs::read_to_string(docs.join("README.md")).unwrap();
-    for entry in fs::read_dir(docs).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(
-            ["README.md", "images"].contains(&name.as_str())
-                || index.contains(&format!("]({name})")),
-            "docs/README.md lacks {name}"
-        );
+    let book = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    for folder in ["", "guide/"] {
+        for entry in fs::read_dir(docs.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if !name.ends_with(".md") || ["README.md", "SUMMARY.md"].contains(&name.as_str()) {
+                continue;
+            }
+            let link = format!("]({folder}{name})");
+            assert!(index.contains(&link), "docs/README.md lacks {name}");
+            assert!(book.contains(&link), "docs/SUMMARY.md lacks {name}");
+        }
     }
+}
+
+/// `docs/commands.md` is the help of every command.
+#[test]
+fn the_page_of_commands_is_their_help() {
+    use crate::{hartrace, text};
+    use std::fmt::Write as _;
+    let help = |command: &[&str]| {
+        let output = hartrace()
+            .args(command)
+            .arg("--help")
+            .env("COLUMNS", "100")
+            .output()
+            .unwrap();
+        text(&output.stdout).to_owned()
+    };
+    let mut page =
+        "# Commands\n\nThis is what `hartrace COMMAND --help` prints. `hartrace man -o DIR` \
+                    writes the same as\nmanual pages, and `hartrace completions` completions for a \
+                    shell.\n"
+            .to_owned();
+    let overview = help(&[]);
+    let commands = overview.split_once("Commands:\n").unwrap().1;
+    let commands = commands.split("\n\n").next().unwrap();
+    for line in commands.lines() {
+        let Some(name) = line
+            .split_whitespace()
+            .next()
+            .filter(|name| *name != "help")
+        else {
+            continue;
+        };
+        write!(page, "\n## {name}\n\n```text\n{}```\n", help(&[name])).unwrap();
+    }
+    let committed = repository().join("docs/commands.md");
+    if std::env::var("SNAPSHOTS").is_ok_and(|action| action == "overwrite") {
+        fs::write(&committed, &page).unwrap();
+    }
+    let same = fs::read_to_string(&committed).unwrap() == page;
+    assert!(same, "docs/commands.md: run with SNAPSHOTS=overwrite");
 }

@@ -469,6 +469,95 @@ fn timestamps_make_the_axis() {
     );
 }
 
+/// Bytes are counted where they report instructions: a program that returns from many calls
+/// at first and then loops has most bytes at its start, though the trace is short.
+#[test]
+fn bytes_of_a_short_trace_are_where_they_belong() {
+    let folder = Folder::new();
+    let limit = ["--max-insns", "20000"];
+    for kind in ["ntrace", "etrace"] {
+        let file = recorded(&folder, &program("recursion"), kind, &limit);
+        let size = fs::metadata(&file).unwrap().len();
+        assert!(size < 20_000);
+        let document = report(&["-q", &file]);
+        let bandwidth = &document["runs"][0]["statistics"]["bandwidth"];
+        assert_eq!(bandwidth["unit"], "bytes per 100 instructions");
+        let bytes = numbers(&bandwidth["bytes"]);
+        assert_eq!((bytes.len(), bytes.iter().sum::<i64>()), (200, size as i64));
+        // What the dump has: messages with their offsets, against the instructions that are
+        // known after each.
+        let half = bytes[..100].iter().sum::<i64>();
+        let cut = folder.file("half", &fs::read(&file).unwrap()[..half as usize]);
+        fs::copy(format!("{file}.toml"), format!("{cut}.toml")).unwrap();
+        let known = report(&["-q", &cut])["runs"][0]["instructions"].clone();
+        let known = known.as_i64().unwrap();
+        assert!((9_800..=10_200).contains(&known), "{kind}: {known}");
+        let varied = bytes.iter().collect::<std::collections::BTreeSet<_>>();
+        assert!(varied.len() > 5, "{kind}: {bytes:?}");
+    }
+}
+
+/// Source text is found around the program. Without it, lines have their counts.
+#[test]
+fn lines_are_counted_without_their_text() {
+    let folder = Folder::new();
+    let elf = program("recursion");
+    let limit = ["--max-insns", "20000"];
+    let file = recorded(&folder, &elf, "ntrace", &limit);
+    let lone = folder.file("lone.elf", fs::read(&elf).unwrap());
+    let source = |elf: &str| {
+        let document = report(&["-q", &file, "-e", elf]);
+        let run = &document["runs"][0];
+        let texts = strings(run);
+        let sources = run["sources"].as_array().unwrap().clone();
+        let is_it = |source: &Value| {
+            let file = source["file"].as_u64().unwrap() as usize;
+            texts[file].ends_with("recursion.c")
+        };
+        (
+            sources.into_iter().find(is_it).unwrap(),
+            run["left_out"].to_string(),
+        )
+    };
+    let (found, left_out) = source(&elf);
+    assert!(!found["lines"].as_array().unwrap().is_empty());
+    assert!(!left_out.contains("was not found"), "{left_out}");
+    let (missing, left_out) = source(&lone);
+    assert!(left_out.contains("was not found"), "{left_out}");
+    assert_eq!(missing["lines"], serde_json::json!([]));
+    let (lines, counts) = (numbers(&missing["numbers"]), numbers(&missing["count"]));
+    assert!(lines.len() > 20 && lines.len() == counts.len());
+    let known = numbers(&found["count"]);
+    for (line, count) in lines.iter().zip(counts) {
+        assert_eq!(known[*line as usize - 1], count, "line {line}");
+    }
+}
+
+/// The longest traps lead to themselves, though others begin at the same place.
+#[test]
+fn the_longest_traps_are_in_the_table() {
+    let folder = Folder::new();
+    let file = recorded(&folder, &program("timer"), "etrace", &[]);
+    let document = report(&[&file]);
+    let run = &document["runs"][0];
+    let traps = &run["traps"];
+    let mut seen = 0;
+    for cause in run["interrupts"].as_array().unwrap() {
+        for worst in cause["worst"].as_array().unwrap() {
+            let trap = worst["trap"].as_u64().unwrap() as usize;
+            for (one, other) in [("at", "at"), ("depth", "depth"), ("track", "track")] {
+                assert_eq!(worst[one], traps[other][trap]);
+            }
+            assert_eq!(cause["cause"], traps["cause"][trap]);
+            let end = traps["end"][trap].as_i64().unwrap();
+            let length = end - worst["at"].as_i64().unwrap() - worst["away"].as_i64().unwrap();
+            assert_eq!(worst["duration"], length);
+            seen += 1;
+        }
+    }
+    assert!(seen > 8, "{seen}");
+}
+
 #[test]
 fn a_part_of_a_trace() {
     let folder = Folder::new();

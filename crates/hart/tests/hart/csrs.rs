@@ -381,7 +381,7 @@ fn adue_exists_with_svadu() {
 
 #[test]
 fn csr_accesses_do_the_same_whoever_watches() {
-    // Without an observer of effects the interpreter does the calm ones by itself.
+    // Without an observer of effects the interpreter does the simple ones by itself.
     let numbers = [
         csr::SSCRATCH,
         csr::SEPC,

@@ -27,12 +27,12 @@ pub fn bad_elf(path: &Path, bytes: &[u8], error: &ElfError) -> Diagnostic {
                 .note("the command that should have written it may have failed"),
             Kind::Unknown => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
                 .help(
-                    "give the linked program; disasm and log take raw binaries with --raw \
-                     FILE@BASE",
+                    "give the linked program in its place; disasm and log take raw binaries with \
+                     --raw FILE@BASE",
                 ),
             kind => Diagnostic::new(Code::NotElf, format!("{name} is not an ELF file"))
                 .note(format!("detected kind of file: {kind}"))
-                .help("give the program with -e or as an argument"),
+                .help("give the linked program in its place"),
         },
         ElfError::BigEndian => Diagnostic::new(Code::BigEndian, format!("{name} is {error}"))
             .note("only little-endian RISC-V programs are supported"),
@@ -107,12 +107,12 @@ impl From<ProgramError> for Diagnostic {
                         ))
                     }
                     None => diagnostic
-                        .note(format!("it has   {}", wrong.found))
-                        .note(format!("expected {}", wrong.expected)),
+                        .note(format!("this file has {}", wrong.found))
+                        .note(format!("the trace has {}", wrong.expected)),
                 };
-                let key = wrong.expected.key();
-                let help = "it was probably rebuilt: give the old file with -e";
-                diagnostic.help(format!("{help}, or correct {key}"))
+                diagnostic
+                    .note("it was probably rebuilt after the trace was made")
+                    .help("give the file that was traced with -e, or make the trace again")
             }
             ProgramError::Width { ref origin, .. } => {
                 Diagnostic::new(Code::WidthMismatch, error.to_string())

@@ -255,11 +255,8 @@ fn wrong_program(decoded: &Decoded, path: &Path) -> Diagnostic {
     let diagnostic = match decoded.first.first() {
         None => diagnostic,
         Some(gap) => {
-            let Reason { code, text, value } = gap.reason;
-            let at = gap.at;
-            diagnostic.note(format!(
-                "first at byte {at:#x}: {code}: {text} ({value:#x})"
-            ))
+            let (at, reason) = (gap.at, gap.reason);
+            diagnostic.note(format!("first at byte {at:#x}: {reason}"))
         }
     };
     diagnostic.help(
@@ -305,10 +302,7 @@ pub fn warning(name: &str, warned: &Warned) -> Diagnostic {
 
 /// Something in a file that was found so many times, first at this byte.
 fn repeated((name, at): (&str, u64), reason: Reason, times: u64, code: Code) -> Diagnostic {
-    let mut message = format!("{name}, byte {at:#x}: {}", reason.text);
-    if reason.value != 0 {
-        message += &format!(" ({:#x})", reason.value);
-    }
+    let message = message((name, at), reason);
     let mut diagnostic = Diagnostic::new(code, message).named(reason.code);
     if times > 1 {
         diagnostic = diagnostic.note(format!("there are {times} of them; this is the first"));
@@ -317,6 +311,13 @@ fn repeated((name, at): (&str, u64), reason: Reason, times: u64, code: Code) -> 
         Some(text) => diagnostic.note(text),
         None => diagnostic,
     }
+}
+
+/// What is wrong at a byte of a file. The code is given elsewhere.
+fn message((name, at): (&str, u64), reason: Reason) -> String {
+    let value = reason.shown_value();
+    let value = value.map_or(String::new(), |value| format!(" ({value:#x})"));
+    format!("{name}, byte {at:#x}: {}{value}", reason.text)
 }
 
 /// Nothing could be decoded, and why, probably.
@@ -343,10 +344,7 @@ fn nothing(decoded: &Decoded, path: &Path, other: Option<Format>) -> Diagnostic 
 
 fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
     let reason = gap.reason;
-    let message = format!(
-        "{name}, byte {:#x}: {} ({:#x})",
-        gap.at, reason.text, reason.value
-    );
+    let message = message((name, gap.at), reason);
     let mut diagnostic = Diagnostic::new(Code::Gaps, message).named(reason.code);
     if gap.bytes > 0 {
         diagnostic = diagnostic.note(format!("{} skipped", count(gap.bytes, "byte")));

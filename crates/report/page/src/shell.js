@@ -54,6 +54,10 @@ export class Shell {
     this.runs = h("div", { class: "runs" });
     this.message = h("p", { class: "failure", role: "alert", hidden: true });
     context.backend.failed = (/** @type {string} */ text) => this.fail(text);
+    this.busy = h("span", { class: "busy", role: "status" });
+    context.backend.waiting = (/** @type {boolean} */ busy) => {
+      this.busy.textContent = busy ? "Decoding\u2026" : "";
+    };
     fill(
       root,
       h(
@@ -71,6 +75,7 @@ export class Shell {
         h("span", { class: "brand" }, "hartrace"),
         this.runs,
         h("span", { class: "spring" }),
+        this.busy,
         context.theme.control(),
       ),
       this.nav,
@@ -122,6 +127,10 @@ export class Shell {
         ),
       ),
     );
+    // In a narrow window the views are a row that scrolls. `scrollIntoView` would also move
+    // where the Tab key begins.
+    const shown = this.nav.querySelector("[aria-current=page]");
+    if (shown) this.nav.scrollLeft = shown.offsetLeft - (this.nav.clientWidth - shown.offsetWidth) / 2;
     const { runs } = this.context.report;
     if (runs.length === 1)
       return fill(this.runs, h("span", { class: "run-name", title: run.name }, run.name));

@@ -153,7 +153,11 @@ function slices() {
     kind: [0, 2, 2, 2],
   });
   same("twins", [traps.twins(1), traps.twins(3)], [[1], [2, 3]]);
-  same("find one of twins", [0, 1].map((turn) => traps.find({ ...traps.key(2), turn })), [2, 3]);
+  same(
+    "find one of twins",
+    [0, 1].map((turn) => traps.find({ ...traps.key(2), turn })),
+    [2, 3],
+  );
   same("callers of a trap without length", [traps.ancestors(1), traps.ancestors(3)], [[0], [1, 0]]);
   let drawn = 0;
   traps.draw(2, 0, 9, 0.01, () => (drawn += 1));
@@ -167,9 +171,21 @@ function slices() {
     },
     0,
   );
-  same("slices of traps", [0, 1, 2].map((trap) => run.sliceOfTrap(traps, trap)), [1, 2, 3]);
-  same("traps of slices", [1, 2, 3].map((slice) => run.trapOfSlice(0, traps, slice)), [0, 1, 2]);
-  same("one of twins is an interrupt", [2, 3].map((slice) => run.isInterrupt(0, traps, slice)), [false, true]);
+  same(
+    "slices of traps",
+    [0, 1, 2].map((trap) => run.sliceOfTrap(traps, trap)),
+    [1, 2, 3],
+  );
+  same(
+    "traps of slices",
+    [1, 2, 3].map((slice) => run.trapOfSlice(0, traps, slice)),
+    [0, 1, 2],
+  );
+  same(
+    "one of twins is an interrupt",
+    [2, 3].map((slice) => run.isInterrupt(0, traps, slice)),
+    [false, true],
+  );
   same("empty", [new SliceIndex(null).depths, new SliceIndex(null).longest(0, 1, 5)], [0, []]);
 }
 

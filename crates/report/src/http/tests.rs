@@ -40,7 +40,9 @@ fn others_get_nothing() {
     let wrong = "0".repeat(server.secret.len());
     let cases = [
         (404, "GET / HTTP/1.1\nHost: HOST".to_owned()),
-        (404, "GET /SECRET HTTP/1.1\nHost: HOST".to_owned()),
+        (404, format!("GET /{wrong} HTTP/1.1\nHost: HOST")),
+        (404, "GET SECRET/ HTTP/1.1\nHost: HOST".to_owned()),
+        (403, "GET /SECRET HTTP/1.1\nHost: example.com".to_owned()),
         (404, format!("GET /{wrong}/ HTTP/1.1\nHost: HOST")),
         (404, "GET /../SECRET/ HTTP/1.1\nHost: HOST".to_owned()),
         (404, "GET /SECRETx/ HTTP/1.1\nHost: HOST".to_owned()),
@@ -75,6 +77,56 @@ fn others_get_nothing() {
     for (status, head) in cases {
         assert_eq!(ask(&server, &head).0, status, "{head}");
     }
+}
+
+/// Without the last slash, the page would ask for its data above the secret path.
+#[test]
+fn an_address_without_its_last_slash_leads_to_the_page() {
+    let server = server();
+    let head = format!(
+        "GET /{} HTTP/1.1\r\nHost: {}",
+        server.secret, server.address
+    );
+    let (answer, _) = server.judge(&head, &echo);
+    assert_eq!(answer.status, 308);
+    let location = format!("Location: /{}/\r\n", server.secret);
+    assert!(answer.head().contains(&location), "{}", answer.head());
+}
+
+#[test]
+fn other_methods_learn_which_are_allowed() {
+    let answer = Answer::only_get();
+    assert!(
+        answer
+            .head()
+            .starts_with("HTTP/1.1 405 Method Not Allowed\r\n")
+    );
+    assert!(answer.head().contains("\r\nAllow: GET, HEAD\r\n"));
+}
+
+/// Byte after byte, each in time: the request as a whole is not.
+#[test]
+fn a_slow_client_does_not_keep_a_connection() {
+    let patience = Duration::from_millis(150);
+    let (server, over) = (
+        Server {
+            patience,
+            ..server()
+        },
+        AtomicBool::new(false),
+    );
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.run(&echo, &|| over.load(Ordering::SeqCst)));
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let since = Instant::now();
+        let sent = (0..600).take_while(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            stream.write_all(b"x").is_ok()
+        });
+        let sent = sent.count();
+        assert!(sent < 600, "{:?}", since.elapsed());
+        over.store(true, Ordering::SeqCst);
+    });
 }
 
 #[test]

@@ -6,12 +6,54 @@ use hartrace_analyze::{
     Grouping, Measure, Profiler, Slice, SliceSummary, Timeline, TimelineSink as _, TrackId,
     TrackSlices,
 };
-use hartrace_flow::{Consumer, Event, HartId, Image, Interpolate, Ownership, Run, SpaceId};
+use hartrace_flow::{
+    Consumer, DataAccess, Event, HartId, Image, Interpolate, Ownership, Run, SpaceId,
+};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 /// Instructions that are decoded for one answer. A larger part is shown as the index
 /// has it.
 const MOST: u64 = 40_000_000;
+
+/// How long an answer may take, where a trace can only be decoded from its start.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Instructions after which the time is looked at.
+const LOOK: u64 = 1 << 18;
+
+/// What an answer costs.
+struct Effort {
+    insns: u64,
+    /// Where instructions are not limited: when to give up, and how many until the next
+    /// look at the time.
+    until: Option<Instant>,
+    next: u64,
+    is_over: bool,
+}
+
+impl Effort {
+    fn new(from_start: bool) -> Effort {
+        Effort {
+            insns: 0,
+            until: from_start.then(|| Instant::now() + PATIENCE),
+            next: LOOK,
+            is_over: false,
+        }
+    }
+
+    fn spend(&mut self, insns: u64) {
+        self.insns += insns;
+        match self.until {
+            None => self.is_over |= self.insns > MOST,
+            Some(until) if self.insns >= self.next => {
+                self.next = self.insns + LOOK;
+                self.is_over |= Instant::now() > until;
+            }
+            Some(_) => {}
+        }
+    }
+}
 
 /// A part of a track, without slices shorter than a width.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +69,10 @@ struct Until<'c> {
     hart: HartId,
     axis: Measure,
     until: u64,
-    /// Instructions of the hart, and of all since the start.
+    /// Instructions of the hart.
     insn: u64,
-    all: u64,
     time: u64,
+    effort: Effort,
 }
 
 impl Until<'_> {
@@ -39,7 +81,7 @@ impl Until<'_> {
             Measure::Instructions => self.insn,
             Measure::Time => self.time,
         };
-        now > self.until || self.all > MOST
+        now > self.until || self.effort.is_over
     }
 
     fn flow(&self) -> ControlFlow<()> {
@@ -51,7 +93,7 @@ impl Until<'_> {
 
     fn count(&mut self, hart: HartId, runs: &[Run]) {
         let insns: u64 = runs.iter().map(|run| u64::from(run.insns)).sum();
-        self.all += insns;
+        self.effort.spend(insns);
         if hart == self.hart {
             self.insn += insns;
         }
@@ -74,6 +116,10 @@ impl Consumer for Until<'_> {
         self.flow()?;
         self.count(hart, runs);
         let _ = self.out.runs(hart, runs);
+        self.flow()
+    }
+
+    fn accesses(&mut self, _: HartId, _: &[DataAccess]) -> ControlFlow<()> {
         self.flow()
     }
 }
@@ -116,11 +162,11 @@ impl Live<'_> {
             axis,
             until: until.saturating_add(index.width),
             insn: known.map_or(0, |known| known.1),
-            all: 0,
             time: 0,
+            effort: Effort::new(index.stops.is_empty()),
         };
         replay(place, &mut bounded);
-        let is_whole = bounded.all <= MOST;
+        let is_whole = !bounded.effort.is_over;
         timed.finish();
         let (_, timeline) = profiler.finish();
         timeline.finish();
@@ -129,25 +175,46 @@ impl Live<'_> {
         Some(settle(found, whole, axis, (from, until)))
     }
 
-    /// The instructions of a hart from a place on.
+    /// The instructions of a hart from a place on: the run that is there and those after
+    /// it; `None` if that is not possible, or too much.
     pub(super) fn snapshot(&self, hart: HartId, at: u64, count: u64) -> Option<Snapshot> {
         let (replay, index) = (self.replay.as_ref()?, &self.index);
-        let axis = index.scale.measure;
         let stop = index.stop_before(hart, at);
         let known = stop.and_then(|(_, stop)| stop.harts.iter().find(|known| known.0 == hart));
         let mut taken = Taken {
             image: self.image,
             hart,
-            axis,
+            axis: index.scale.measure,
             at,
             left: count,
             insn: known.map_or(0, |known| known.1),
             time: known.and_then(|known| known.2),
             space: SpaceId::FIRST,
+            before: None,
             runs: Vec::new(),
-            all: 0,
+            effort: Effort::new(index.stops.is_empty()),
         };
-        replay(stop.map(|(place, _)| *place), &mut taken);
+        let place = stop.map(|(place, _)| *place);
+        match index.scale.measure {
+            Measure::Instructions => replay(place, &mut taken),
+            Measure::Time => {
+                let mut timed = Interpolate::new(self.image, &mut taken);
+                let known = stop.map_or(&[][..], |(_, stop)| stop.harts.as_slice());
+                for (id, _, time) in known {
+                    if let Some(time) = time {
+                        timed.go_on(*id, *time);
+                    }
+                }
+                replay(place, &mut timed);
+                timed.finish();
+            }
+        }
+        if taken.effort.is_over && taken.left > 0 {
+            return None;
+        }
+        // After the last timestamp.
+        let last = taken.before.filter(|_| taken.runs.is_empty());
+        taken.runs.extend(last);
         Some(Snapshot {
             hart,
             insn: taken.insn,
@@ -202,36 +269,52 @@ struct Taken<'a> {
     insn: u64,
     time: Option<u64>,
     space: SpaceId,
+    /// The last run that did not begin after the place in time.
+    before: Option<Passed>,
     runs: Vec<Passed>,
-    all: u64,
+    effort: Effort,
 }
 
 impl Taken<'_> {
     fn run(&mut self, run: &Run) {
-        let insns = u64::from(run.insns);
-        self.insn += insns;
-        let now = match self.axis {
-            Measure::Instructions => self.insn,
-            Measure::Time => self.time.map_or(0, |time| time.saturating_add(1)),
+        let passed = Passed {
+            run: *run,
+            space: self.space,
+            time: self.time,
         };
-        if now > self.at {
-            self.left = self.left.saturating_sub(insns);
-            self.runs.push(Passed {
-                run: *run,
-                space: self.space,
-                time: self.time,
-            });
+        // What a page may show, and no more: events that waited come all at once.
+        if self.left == 0 {
+            return;
         }
+        self.insn += u64::from(run.insns);
+        let mut wanted = u64::from(run.insns);
+        if self.runs.is_empty() {
+            match self.axis {
+                Measure::Instructions if self.insn <= self.at => return,
+                Measure::Instructions => wanted = wanted.min(self.insn - self.at),
+                Measure::Time if self.time.unwrap_or(0) <= self.at => {
+                    self.before = Some(passed);
+                    return;
+                }
+                Measure::Time => {
+                    let before = self.before.take();
+                    wanted += before.map_or(0, |before| u64::from(before.run.insns));
+                    self.runs.extend(before);
+                }
+            }
+        }
+        self.left = self.left.saturating_sub(wanted);
+        self.runs.push(passed);
     }
 }
 
 impl Consumer for Taken<'_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
-        if self.left == 0 || self.all > MOST {
+        if self.left == 0 || self.effort.is_over {
             return ControlFlow::Break(());
         }
         if let Event::Run(run) = event {
-            self.all += u64::from(run.insns);
+            self.effort.spend(run.insns.into());
         }
         if hart == self.hart {
             match event {
@@ -244,6 +327,10 @@ impl Consumer for Taken<'_> {
                 _ => {}
             }
         }
+        ControlFlow::Continue(())
+    }
+
+    fn accesses(&mut self, _: HartId, _: &[DataAccess]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

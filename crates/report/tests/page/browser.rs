@@ -761,3 +761,155 @@ fn live_page_asks_for_what_it_shows() {
     tab.wait(&format!("{name} === 'timer interrupt'"));
     tab.finish();
 }
+
+/// Instructions are those at the position that was clicked, and a caller that is walked to
+/// is looked at there, too.
+#[test]
+fn live_page_shows_instructions_where_one_clicks() {
+    let Some(mut browser) = browser() else { return };
+    let mut tab = browser.open(&server::serve(plain()));
+    tab.wait(READY);
+    tab.visit("#timeline/0");
+    tab.wait("performance.getEntriesByType('resource').filter(entry => entry.name.includes('timeline?')).length >= 2");
+    tab.frames();
+    let (left, top, width, _) = tab.place(".stage-canvas");
+    // Below the ruler and the name of the track: the outermost call.
+    tab.click(left + width / 2.0, top + 66.0);
+    tab.wait("document.querySelector('.details h2')?.textContent === 'main'");
+    tab.wait("document.querySelectorAll('.details .instructions li').length > 0");
+    let asked = "performance.getEntriesByType('resource').filter(entry => entry.name.includes('instructions?')).map(entry => Number(new URL(entry.name).searchParams.get('at')))";
+    let asked = tab.eval(asked);
+    let last = asked.as_array().unwrap().last().unwrap().as_f64().unwrap();
+    let document = plain();
+    let until = document["runs"][0]["axis"]["until"].as_f64().unwrap();
+    assert!((last / until - 0.5).abs() < 0.01, "{last} of {until}");
+    let heading = "document.querySelector('.details h3:last-of-type, .details div h3').textContent";
+    assert!(tab.text(heading).starts_with("Instructions from time "));
+    let at = "Number(new URLSearchParams(location.hash.split('?')[1]).get('at'))";
+    tab.wait(&format!("{at} === {last}"));
+    tab.key("ArrowDown");
+    tab.wait("document.querySelector('.details h2')?.textContent !== 'main'");
+    tab.key("ArrowUp");
+    tab.wait("document.querySelector('.details h2')?.textContent === 'main'");
+    tab.wait(&format!("{at} > 0"));
+    tab.finish();
+}
+
+/// What the server does not have is said, not left out.
+#[test]
+fn live_page_says_what_it_lacks() {
+    let Some(mut browser) = browser() else { return };
+    let mut document = plain();
+    document["lacks"] = json!("This is all that was kept.");
+    let mut tab = browser.open(&server::serve(document));
+    tab.wait(READY);
+    tab.visit("#timeline/0");
+    tab.wait("document.querySelector('.lack').textContent === 'This is all that was kept.'");
+    tab.finish();
+}
+
+/// Lines whose text was not found have their counts.
+#[test]
+fn source_without_text_has_counts() {
+    let Some(mut browser) = browser() else { return };
+    let mut document = plain();
+    let source = &mut document["runs"][0]["sources"][0];
+    source["lines"] = json!([]);
+    source["numbers"] = json!([13, 15, 1000]);
+    source["count"] = json!([7, 0, 1234]);
+    let mut tab = open(&mut browser, "without-text", &document);
+    tab.visit("#source/0");
+    tab.wait("document.querySelectorAll('.chosen tbody tr').length === 3");
+    let text = tab.text("document.querySelector('.chosen').innerText");
+    assert!(
+        text.contains("The text of the file was not found"),
+        "{text}"
+    );
+    assert!(text.contains("3 lines with code"), "{text}");
+    let cells = "[...document.querySelectorAll('.chosen tbody tr')].map(row => row.cells[1].textContent + ' ' + row.cells[2].textContent)";
+    assert_eq!(
+        tab.eval(cells),
+        json!(["7 13", "0 15", "1\u{202f}234 1000"])
+    );
+    let file = &document["runs"][0]["sources"][0]["file"];
+    tab.visit(&format!("#source/0/{file}?line=15"));
+    tab.wait("document.querySelector('.chosen tr.target')?.cells[2].textContent === '15'");
+    tab.finish();
+}
+
+/// What is a selection, what is not in the trace, and which of two numbers is which.
+#[test]
+fn lists_say_what_they_show() {
+    let Some(mut browser) = browser() else { return };
+    let mut document = plain();
+    let run = &mut document["runs"][0];
+    run["functions"]["self"][9] = json!(0);
+    run["functions"]["total"][9] = json!(0);
+    for row in run["interrupts"].as_array_mut().unwrap() {
+        row["cause"] = json!(-1);
+    }
+    // A jump to where the program has no code.
+    let trap = run["before_traps"][0]["trap"].as_u64().unwrap() as usize;
+    run["traps"]["function"][trap] = json!(-1);
+    run["traps"]["epc"][trap] = json!("0x0");
+    let exceptions: u64 = run["interrupts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["interrupt"] == false)
+        .map(|row| row["count"].as_u64().unwrap())
+        .sum();
+    assert!(exceptions > 1);
+    let mut tab = open(&mut browser, "lists", &document);
+    let main = "document.querySelector('main').innerText";
+    let text = tab.text(main);
+    assert!(text.contains("11 executed, of 12"), "{text}");
+    tab.visit("#functions/0");
+    assert!(tab.text(main).contains("11 of 12 functions"));
+    tab.visit("#endings/0");
+    let text = tab.text(main);
+    let selection = format!("1 of {exceptions} exceptions: the first and the last of each cause");
+    assert!(text.contains(&selection), "{text}");
+    assert!(text.contains(" in 0x0, hart "), "{text}");
+    tab.visit("#interrupts/0");
+    let text = tab.text(main);
+    assert!(
+        text.contains("N-Trace reports whether a trap was an interrupt or an exception"),
+        "{text}"
+    );
+    tab.finish();
+}
+
+/// Of two traps at one position, a link leads to the one that it is about.
+#[test]
+fn longest_traps_lead_to_themselves() {
+    let Some(mut browser) = browser() else { return };
+    let mut document = plain();
+    let run = &mut document["runs"][0];
+    // The deeper of two traps at one position is the longest of another cause.
+    let slices = &mut run["tracks"][0]["slices"];
+    let kinds = slices["kind"].as_array().unwrap();
+    let outer = kinds.iter().position(|kind| kind == 2).unwrap();
+    let inner = outer + 1;
+    slices["kind"][inner] = json!(2);
+    slices["function"][inner] = json!(-1 - 13);
+    let (at, depth) = (
+        slices["begin"][inner].clone(),
+        slices["depth"][inner].clone(),
+    );
+    assert_eq!(at, slices["begin"][outer]);
+    let worst = json!({ "track": 0, "at": at, "duration": 5, "depth": depth, "trap": null });
+    let count = run["interrupts"].as_array().unwrap().len();
+    run["interrupts"][count - 1]["worst"] = json!([worst]);
+    let mut tab = open(&mut browser, "longest", &document);
+    tab.visit("#interrupts/0");
+    tab.eval("[...document.querySelectorAll('.worst')].find(list => list.children.length === 1).querySelector('a').click()");
+    tab.wait("document.querySelector('.details h2')?.textContent === 'load access fault'");
+    let found = "document.querySelector('.details').innerText";
+    assert!(
+        tab.text(found).contains(&depth.to_string()),
+        "{}",
+        tab.text(found)
+    );
+    tab.finish();
+}

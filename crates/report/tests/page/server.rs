@@ -68,12 +68,16 @@ fn part(document: &Value, path: &str, query: &str) -> Option<Value> {
         }
         "timeline" => {
             let slices = &run["tracks"][number(query, "track")? as usize]["slices"];
-            Some(window(
+            let mut answer = window(
                 slices,
                 number(query, "from")?,
                 number(query, "until")?,
                 number(query, "pixels")?,
-            ))
+            );
+            if let Some(lack) = document.get("lacks") {
+                answer["lack"] = lack.clone();
+            }
+            Some(answer)
         }
         "code" => Some(json!({ "rows": run["code"][number(query, "function")? as usize]["rows"] })),
         "source" => Some(run["sources"][0].clone()),

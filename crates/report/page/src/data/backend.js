@@ -8,6 +8,8 @@ import { SliceIndex } from "./slices.js";
 
 /** Answers that a live page keeps. */
 const CACHE_SIZE = 64;
+/** Milliseconds after which an answer takes long. */
+const SLOW = 400;
 
 /** @param {import("./document.js").Report} report */
 export function backendOf(report) {
@@ -23,6 +25,7 @@ export function fixedTrack(index) {
   return {
     depths: index.depths,
     changed: () => {},
+    lack: "",
     index: () => index,
     want: () => {},
     isSettled: () => true,
@@ -85,9 +88,13 @@ class LiveTrack {
     this.depths = Math.max(this.whole.depths, (track.max_depth || 0) + 1);
     /** @type {{from: number, until: number, pixel: number, index: SliceIndex}|null} */
     this.detail = null;
-    this.sequence = 0;
+    /** What the server lacks of the window. */
+    this.lack = "";
     this.pending = "";
     this.timer = 0;
+    this.isLoading = false;
+    /** What to ask for when the answer has come. @type {{path: string, window: any}|null} */
+    this.next = null;
     this.changed = () => {};
   }
 
@@ -99,8 +106,8 @@ class LiveTrack {
   }
 
   /**
-   * Asks for a window, and for its surroundings so that panning finds them. The last
-   * request wins; an older answer that comes later is dropped.
+   * Asks for a window, and for its surroundings so that panning finds them. One request
+   * is under way at a time; then the last one that is wanted follows.
    * @param {number} from @param {number} until @param {number} pixels
    */
   want(from, until, pixels) {
@@ -116,9 +123,8 @@ class LiveTrack {
     this.wantWhole(pixels);
     if (path === this.pending) return;
     this.pending = path;
-    const sequence = ++this.sequence;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.load(path, sequence, { from: low, until: high, pixel }), 40);
+    this.timer = setTimeout(() => this.load(path, { from: low, until: high, pixel }), 40);
   }
 
   /** The overview above the lanes needs all of the track, once. @param {number} pixels */
@@ -151,15 +157,24 @@ class LiveTrack {
   }
 
   /**
-   * @param {string} path @param {number} sequence
+   * @param {string} path
    * @param {{from: number, until: number, pixel: number}} window
    */
-  async load(path, sequence, window) {
+  async load(path, window) {
+    if (this.isLoading) {
+      this.next = { path, window };
+      return;
+    }
+    this.isLoading = true;
     const answer = await this.backend.get(path);
-    if (sequence !== this.sequence) return;
+    this.isLoading = false;
+    const { next } = this;
+    this.next = null;
+    if (next) return this.load(next.path, next.window);
     this.pending = "";
     if (!answer) return;
     this.detail = { ...window, index: new SliceIndex(answer) };
+    this.lack = answer.lack ?? "";
     this.depths = Math.max(this.depths, this.detail.index.depths);
     this.changed();
   }
@@ -176,6 +191,9 @@ export class LiveBackend {
      * @type {(message: string) => void}
      */
     this.failed = () => {};
+    /** Shows that an answer takes long. @type {(busy: boolean) => void} */
+    this.waiting = () => {};
+    this.requests = 0;
   }
 
   /** @param {import("./run.js").Run} run @param {any} track */
@@ -201,6 +219,8 @@ export class LiveBackend {
 
   /** @param {string} path */
   async request(path) {
+    this.requests += 1;
+    const slow = setTimeout(() => this.waiting(true), SLOW);
     try {
       const answer = await fetch(path);
       if (answer.ok) {
@@ -212,6 +232,10 @@ export class LiveBackend {
       // Not kept: the server may answer again.
       this.answers.delete(path);
       this.failed("The server does not answer. Is hartrace view still running?");
+    } finally {
+      clearTimeout(slow);
+      this.requests -= 1;
+      if (this.requests === 0) this.waiting(false);
     }
     return null;
   }

@@ -139,6 +139,34 @@ export class Run {
     );
   }
 
+  /** The name of the code that a trap interrupted: a function, or an address without one. @param {number} trap */
+  interruptedName(trap) {
+    const { traps } = this.data;
+    return traps.function[trap] < 0 && traps.epc[trap]
+      ? traps.epc[trap]
+      : this.functionName(traps.function[trap]);
+  }
+
+  /** How many traps there are, listed or not. */
+  get trapCount() {
+    return (this.data.interrupts || []).reduce(
+      (/** @type {number} */ sum, /** @type {any} */ row) => sum + row.count,
+      0,
+    );
+  }
+
+  /** Was a function executed, or something that it called? @param {number} number */
+  isExecuted(number) {
+    return this.functions.self[number] > 0 || this.functions.total[number] > 0;
+  }
+
+  /** How many functions were executed. */
+  get executedCount() {
+    let sum = 0;
+    for (let number = 0; number < this.functionCount; number++) if (this.isExecuted(number)) sum += 1;
+    return sum;
+  }
+
   /** How long a trap took, null: it never returned. @param {number} trap */
   trapLength(trap) {
     const { traps } = this.data;

@@ -26,7 +26,8 @@ const TOLERANCE = 4;
 
 /**
  * @typedef {{lane: number, begin: number, end: number, depth: number, function: number, turn: number, kind: number,
- *   flags: number, merged: number}} Selection a copy: the index it comes from may be replaced
+ *   flags: number, merged: number, at: number}} Selection a copy: the index it comes from may be replaced;
+ *   `at` is the position in it that is looked at
  * @typedef {{lanes: import("./lane.js").Lane[], axis: import("../data/axis.js").Axis,
  *   theme: import("../ui/theme.js").Theme, label: string, minimum?: number, minimap?: boolean, clickZooms?: boolean,
  *   describe: (selection: Selection) => string, onSelect?: (selection: Selection|null) => void,
@@ -113,7 +114,7 @@ export class Stage {
     this.minimap?.refresh();
     const { selection } = this;
     const slice = selection ? this.index(selection.lane).find(selection) : -1;
-    if (selection && slice >= 0) this.selection = this.selectionOf(selection.lane, slice);
+    if (selection && slice >= 0) this.selection = this.selectionOf(selection.lane, slice, selection.at);
     this.options.onData?.();
     this.options.onWindow?.();
   }
@@ -228,13 +229,19 @@ export class Stage {
 
   // Selection.
 
-  /** @param {number} lane @param {number} slice @returns {Selection} */
-  selectionOf(lane, slice) {
+  /**
+   * @param {number} lane @param {number} slice @param {number} [at] a position in it, its begin without one
+   * @returns {Selection}
+   */
+  selectionOf(lane, slice, at = -Infinity) {
     const index = this.index(lane);
+    const begin = index.begin[slice];
+    const end = index.end[slice];
     return {
       lane,
-      begin: index.begin[slice],
-      end: index.end[slice],
+      begin,
+      end,
+      at: Math.max(begin, Math.min(Math.floor(at), end - 1)),
       depth: index.depth[slice],
       function: index.function[slice],
       turn: index.twins(slice).indexOf(slice),
@@ -271,7 +278,7 @@ export class Stage {
     if (lane < 0) return null;
     const depth = Math.floor((down - this.layout.lanes[lane].rows) / METRICS.row);
     const slice = this.index(lane).near(depth, this.position(x), (this.view.width / this.width) * TOLERANCE);
-    return slice < 0 ? null : this.selectionOf(lane, slice);
+    return slice < 0 ? null : this.selectionOf(lane, slice, this.position(x));
   }
 
   /** @param {number} x @param {number} y */
@@ -332,7 +339,11 @@ export class Stage {
       previous: () => index.sibling(slice, -1),
     };
     const found = steps[move]();
-    if (found >= 0) this.select(this.selectionOf(selection.lane, found), true);
+    // A caller is looked at where its callee is, and so is a call that began before the window.
+    const isAround =
+      found >= 0 && (move === "parent" || (move === "child" && index.begin[found] < this.view.from));
+    const at = isAround ? selection.at : undefined;
+    if (found >= 0) this.select(this.selectionOf(selection.lane, found, at), true);
     else this.walkToLane(move, selection.lane);
   }
 

@@ -60,7 +60,7 @@ export function histogram(buckets, label, title) {
 
 /**
  * Amounts along the axis of a run, as an area.
- * @param {ArrayLike<number>} x @param {ArrayLike<number>} y @param {(value: number) => string} label of x
+ * @param {ArrayLike<number>} x where intervals of the same length begin @param {ArrayLike<number>} y @param {(value: number) => string} label of x
  * @param {string} title
  */
 export function area(x, y, label, title) {
@@ -68,7 +68,8 @@ export function area(x, y, label, title) {
   const height = HEIGHT - TOP - BOTTOM;
   const width = WIDTH * 2;
   const first = x.length > 0 ? x[0] : 0;
-  const last = x.length > 0 ? x[x.length - 1] : 1;
+  // The last interval is as long as the others.
+  const last = x.length > 1 ? 2 * x[x.length - 1] - x[x.length - 2] : first + 1;
   const place = (/** @type {number} */ value) =>
     LEFT + ((value - first) / (last - first || 1)) * (width - LEFT);
   let path = "";

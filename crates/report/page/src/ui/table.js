@@ -10,6 +10,8 @@ import { count } from "./format.js";
 /** Tables up to this length are drawn whole. */
 const WHOLE = 300;
 const ROW_HEIGHT = 22;
+/** Rows that may not fit into a window. */
+const LONG = 15;
 /** Rows drawn beyond each border of what is seen. */
 const MARGIN = 20;
 /** Rows of a long table that are printed. */
@@ -105,6 +107,8 @@ export class Table {
       cell.setAttribute("aria-sort", !active ? "none" : this.descending ? "descending" : "ascending");
     }
     this.table.setAttribute("aria-rowcount", String(rows.length + 1));
+    // A bar beside many rows takes room from the last column in some browsers.
+    this.element.classList.toggle("long", rows.length > LONG);
     this.element.scrollTop = 0;
     this.redraw();
   }

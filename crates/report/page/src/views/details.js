@@ -7,12 +7,14 @@ import { kindName } from "../data/run.js";
 import { link } from "../route.js";
 import { fill, h } from "../ui/dom.js";
 import { count, percent } from "../ui/format.js";
-import { addressLink, functionLink, sourceLink, swatch } from "./links.js";
+import { addressLink, interruptedLink, sourceLink, swatch } from "./links.js";
 
 /** Callers that are listed. */
 const CALLERS = 40;
 /** Instructions that a live page shows. */
 const INSTRUCTIONS = 12;
+/** Milliseconds that a slice is selected before its instructions are asked for. */
+const WALKING = 120;
 
 const FLAG_TEXTS = /** @type {[number, string][]} */ ([
   [FLAG.startNotSeen, "its start was not seen"],
@@ -82,31 +84,44 @@ export class Details {
    * @param {import("../stage/stage.js").Selection} selection @param {HTMLElement} parent
    */
   async showInstructions(run, track, selection, parent) {
-    const rows = await this.context.backend.instructions(run, track, selection.begin, INSTRUCTIONS);
+    const { backend } = this.context;
+    // Who walks from slice to slice does not wait for what is not looked at.
+    if (backend.live) await new Promise((resolve) => setTimeout(resolve, WALKING));
+    if (!parent.isConnected) return;
+    const rows = await backend.instructions(run, track, selection.at, INSTRUCTIONS);
     if (!rows || !parent.isConnected) return;
+    const from =
+      selection.at === selection.begin
+        ? "its start"
+        : run.axis.isTime
+          ? "time " + run.axis.position(selection.at)
+          : run.axis.position(selection.at);
     fill(
       parent,
-      h("h3", null, "Instructions from its start"),
+      h("h3", null, "Instructions from " + from),
+      rows.lack && h("p", { class: "soft" }, rows.lack),
       h(
         "ol",
         { class: "instructions mono" },
-        rows.text.map((/** @type {string} */ text, /** @type {number} */ row) =>
-          h(
-            "li",
-            null,
-            rows.function[row] >= 0
-              ? h(
-                  "a",
-                  { href: link("code", run.number, [rows.function[row]], { address: rows.address[row] }) },
-                  rows.address[row],
-                )
-              : rows.address[row],
-            " ",
-            text,
-            " ",
-            h("span", { class: "soft" }, rows.note[row]),
+        rows.text
+          .slice(0, INSTRUCTIONS)
+          .map((/** @type {string} */ text, /** @type {number} */ row) =>
+            h(
+              "li",
+              null,
+              rows.function[row] >= 0
+                ? h(
+                    "a",
+                    { href: link("code", run.number, [rows.function[row]], { address: rows.address[row] }) },
+                    rows.address[row],
+                  )
+                : rows.address[row],
+              " ",
+              text,
+              " ",
+              h("span", { class: "soft" }, rows.note[row]),
+            ),
           ),
-        ),
       ),
     );
   }
@@ -150,7 +165,7 @@ function trapFacts(run, trap) {
   return pairs([
     ["Cause", run.trapName(trap)],
     traps.epc[trap] && ["Interrupted at", addressLink(run, run.functionAt(traps.epc[trap]), traps.epc[trap])],
-    ["Interrupted", functionLink(run, traps.function[trap])],
+    ["Interrupted", interruptedLink(run, trap)],
     traps.tval?.[trap] && ["Trap value", h("span", { class: "mono" }, traps.tval[trap])],
   ]);
 }
@@ -221,7 +236,7 @@ function callers(stage, selection) {
   const { run } = stage.lanes[selection.lane];
   const shown = chain.slice(0, CALLERS);
   return [
-    h("h3", null, "Called by"),
+    h("h3", null, selection.kind === KIND.trap ? "Interrupted calls" : "Called by"),
     h(
       "ol",
       { class: "callers" },

@@ -2,7 +2,9 @@
  * How it ended: the last instructions of each track, and what ran before exceptions.
  */
 
+import { link } from "../route.js";
 import { h } from "../ui/dom.js";
+import { count, plural } from "../ui/format.js";
 import { Table } from "../ui/table.js";
 import { addressLink, functionLink, heading, sourceLink, timelineLink, trapLink } from "./links.js";
 
@@ -47,8 +49,21 @@ export function endingsParts(run, limit = Infinity) {
       ),
     ),
     before_traps.length > 0 && h("h2", null, "Before exceptions"),
+    before_traps.length > 0 && h("p", null, selectionText(run)),
     before_traps.map((/** @type {any} */ before) => beforeTrap(run, before, limit)),
     endings.length === 0 && h("p", null, "No instruction was decoded."),
+  ];
+}
+
+/** Which exceptions are shown. @param {Run} run */
+function selectionText(run) {
+  const shown = run.data.before_traps.length;
+  const exceptions = run.data.interrupts.filter((/** @type {any} */ row) => !row.interrupt);
+  const all = exceptions.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.count, 0);
+  if (shown >= all) return "All exceptions of the trace.";
+  return [
+    count(shown) + " of " + plural(all, "exception") + ": the first and the last of each cause and hart. ",
+    h("a", { href: link("interrupts", run.number) }, "All traps"),
   ];
 }
 
@@ -70,9 +85,10 @@ function beforeTrap(run, before, limit) {
       "h3",
       null,
       trapLink(run, before.trap, title),
-      " in " + run.functionName(traps.function[before.trap]) + ", " + run.trackName(track),
+      " in " + run.interruptedName(before.trap) + ", " + run.trackName(track),
     ),
-    before.again && h("p", { class: "soft" }, "At the same position as the one before: nothing was executed in between."),
+    before.again &&
+      h("p", { class: "soft" }, "At the same position as the one before: nothing was executed in between."),
     h(
       "div",
       { class: "with-callers" },
@@ -123,7 +139,7 @@ function instructionsTable(run, track, rows, caption, limit) {
     columns: [
       {
         key: "at",
-        label: run.axis.isTime ? "Time" : "Instruction",
+        label: run.axis.isTime ? "Time" : "Number",
         numeric: true,
         cell: (row) => timelineLink(run, track, rows.at[row], 0),
       },
@@ -139,11 +155,7 @@ function instructionsTable(run, track, rows, caption, limit) {
         label: "What happened",
         cell: (row) =>
           rows.note[row]
-            ? h(
-                "span",
-                { class: rows.kind?.[row] > 0 ? "exception-sign" : "" },
-                rows.note[row],
-              )
+            ? h("span", { class: rows.kind?.[row] > 0 ? "exception-sign" : "" }, rows.note[row])
             : null,
       },
       { key: "function", label: "Function", cell: (row) => functionLink(run, rows.function[row]) },

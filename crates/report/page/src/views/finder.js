@@ -110,6 +110,8 @@ export class Finder {
       lane,
       begin: hit.begin,
       end: hit.end,
+      at: hit.begin,
+      turn: 0,
       depth: hit.depth,
       function: hit.function,
       kind: 0,

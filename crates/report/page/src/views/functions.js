@@ -132,12 +132,8 @@ export function functionsView(context, run, route) {
   field.value = route.query.filter ?? "";
   const apply = () => {
     const matches = field.value.trim() ? matcher(field.value) : () => true;
-    table.show(
-      (row) =>
-        (!executed.checked || run.functions.self[row] > 0 || run.functions.total[row] > 0) &&
-        matches(run.functionName(row)),
-    );
-    status.textContent = plural(table.rows.length, "function");
+    table.show((row) => (!executed.checked || run.isExecuted(row)) && matches(run.functionName(row)));
+    status.textContent = count(table.rows.length) + " of " + plural(run.functionCount, "function");
   };
   apply();
   const element = h(

@@ -7,7 +7,7 @@ import { histogram } from "../ui/chart.js";
 import { h } from "../ui/dom.js";
 import { count, plural } from "../ui/format.js";
 import { Table } from "../ui/table.js";
-import { addressLink, functionLink, heading, timelineLink, trapLink } from "./links.js";
+import { addressLink, functionLink, heading, interruptedLink, trapLink, worstLink } from "./links.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
 
@@ -35,6 +35,15 @@ export function interruptsParts(run) {
   if (rows.length === 0) return h("p", null, "The trace has no trap.");
   const longestFirst = [...rows].sort((a, b) => (b.duration?.max ?? 0) - (a.duration?.max ?? 0));
   return [
+    rows.some((/** @type {any} */ row) => row.cause < 0) &&
+      h(
+        "p",
+        { class: "soft" },
+        "Traps without a cause have none in the trace" +
+          (run.data.format.startsWith("N-Trace")
+            ? ": N-Trace reports whether a trap was an interrupt or an exception, and not its number."
+            : "."),
+      ),
     h("section", { class: "causes" }, causesTable(run).element),
     h(
       "div",
@@ -87,7 +96,7 @@ function causesTable(run) {
           const worst = rows[row].worst?.[0];
           if (!rows[row].duration) return "\u2013";
           const text = axis.shortSpan(rows[row].duration.max);
-          return worst ? timelineLink(run, worst.track, worst.at, worst.duration, text) : text;
+          return worst ? worstLink(run, worst) : text;
         },
       },
       {
@@ -141,7 +150,7 @@ function cause(run, row) {
               h(
                 "li",
                 null,
-                timelineLink(run, one.track, one.at, one.duration + (one.away ?? 0), axis.shortSpan(one.duration)),
+                worstLink(run, one),
                 h(
                   "span",
                   { class: "soft" },
@@ -213,8 +222,8 @@ export function trapsTable(run) {
       {
         key: "function",
         label: "Interrupted",
-        value: (row) => run.functionName(traps.function[row]),
-        cell: (row) => functionLink(run, traps.function[row]),
+        value: (row) => run.interruptedName(row),
+        cell: (row) => interruptedLink(run, row),
       },
       {
         key: "epc",

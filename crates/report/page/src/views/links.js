@@ -56,16 +56,18 @@ export function addressLink(run, number, address) {
 /**
  * The address of a part of the timeline, with some room around it.
  * @param {Run} run @param {number} track @param {number} at @param {number} length
- * @param {number|null} [trap] the number of the trap that is there
+ * @param {{trap?: number|null, depth?: number|null}} [which] the number of the trap that is
+ *   there, or the depth of the slice
  */
-export function timelineHref(run, track, at, length, trap = null) {
+export function timelineHref(run, track, at, length, which = {}) {
   const room = Math.max(length, run.axis.isTime ? 20 : 50);
   return link("timeline", run.number, [], {
     from: Math.floor(at - room),
     until: Math.ceil(at + length + room),
     track,
     at,
-    trap,
+    trap: which.trap ?? null,
+    depth: which.depth ?? null,
   });
 }
 
@@ -77,8 +79,25 @@ export function timelineLink(run, track, at, length, text) {
 /** A link to a trap in the timeline. @param {Run} run @param {number} trap its number @param {any} [text] */
 export function trapLink(run, trap, text) {
   const { traps } = run.data;
-  const href = timelineHref(run, traps.track[trap], traps.at[trap], run.trapLength(trap) ?? 0, trap);
+  const href = timelineHref(run, traps.track[trap], traps.at[trap], run.trapLength(trap) ?? 0, { trap });
   return h("a", { href }, text ?? run.axis.position(traps.at[trap]));
+}
+
+/**
+ * A link to one of the traps that took longest: others may begin at the same position.
+ * @param {Run} run @param {{track: number, at: number, duration: number, away?: number, depth?: number, trap?: number|null}} worst
+ */
+export function worstLink(run, worst) {
+  const length = worst.duration + (worst.away ?? 0);
+  const href = timelineHref(run, worst.track, worst.at, length, worst);
+  return h("a", { href }, run.axis.shortSpan(worst.duration));
+}
+
+/** The function that a trap interrupted; code without a symbol by its address. @param {Run} run @param {number} trap */
+export function interruptedLink(run, trap) {
+  const { traps } = run.data;
+  if (traps.function[trap] >= 0 || !traps.epc[trap]) return functionLink(run, traps.function[trap]);
+  return h("span", { class: "mono", title: "The program has no symbol for this address." }, traps.epc[trap]);
 }
 
 /** A number with its share of a whole. @param {number} value @param {number} whole @param {string} [text] */

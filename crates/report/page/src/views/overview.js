@@ -7,7 +7,7 @@ import { h } from "../ui/dom.js";
 import { bytes, count, percent, plural, seconds } from "../ui/format.js";
 import { link } from "../route.js";
 import { endingText } from "./endings.js";
-import { addressLink, amount, functionLink, heading, sourceLink, timelineLink } from "./links.js";
+import { addressLink, amount, functionLink, heading, sourceLink, timelineLink, worstLink } from "./links.js";
 
 /** @typedef {import("../data/run.js").Run} Run */
 
@@ -62,8 +62,8 @@ function facts(run) {
       : null,
     ["Program", data.program.join(", ") || "none"],
     ["Tracks", count(run.tracks.length)],
-    ["Functions", count(run.functionCount)],
-    ["Traps", count(data.traps.at.length)],
+    ["Functions", count(run.executedCount) + " executed, of " + count(run.functionCount)],
+    ["Traps", count(run.trapCount)],
     ["Gaps", count(data.gaps.at.length)],
   ];
   return h(
@@ -142,13 +142,7 @@ function worstInterrupts(run) {
         null,
         h("th", { scope: "row" }, row.name),
         h("td", { class: "number" }, count(row.count)),
-        h(
-          "td",
-          { class: "number" },
-          worst
-            ? timelineLink(run, worst.track, worst.at, worst.duration, run.axis.shortSpan(worst.duration))
-            : "\u2013",
-        ),
+        h("td", { class: "number" }, worst ? worstLink(run, worst) : "\u2013"),
       ),
     );
   return card(

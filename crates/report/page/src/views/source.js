@@ -9,7 +9,11 @@ import { Table } from "../ui/table.js";
 import { heading } from "./links.js";
 import { heat, heatCell, picker, showTarget, sideBySide } from "./picker.js";
 
-/** @typedef {import("../data/run.js").Run} Run */
+/**
+ * @typedef {import("../data/run.js").Run} Run
+ * @typedef {{file: number, lines: string[], numbers: number[], count: number[], first: number}} Source
+ *   without text, `numbers` are the lines that `count` is about
+ */
 
 /**
  * Files that functions come from, most executed first.
@@ -60,11 +64,7 @@ async function showFile(context, run, file, line, parent) {
   if (!source) {
     parent.append(
       h("p", { class: "soft" }, run.fileName(file)),
-      h(
-        "p",
-        { class: "note" },
-        "The file was not found when the report was made. --source-dir names the folder to search.",
-      ),
+      h("p", { class: "note" }, "No line of this file was executed, or there was no room for it."),
     );
     return;
   }
@@ -82,9 +82,29 @@ async function showFile(context, run, file, line, parent) {
         " of them executed",
     ),
   );
+  if (hasNoText(source))
+    parent.append(
+      h(
+        "p",
+        { class: "note" },
+        "The text of the file was not found: lines with code are shown with their counts only. " +
+          "--source-dir names the folder to search.",
+      ),
+    );
   const table = sourceTable(run, source);
   parent.append(table.element);
-  if (line > 0) showTarget(table, line - source.first);
+  const row = hasNoText(source) ? source.numbers.indexOf(line) : line - source.first;
+  if (line > 0 && row >= 0) showTarget(table, row);
+}
+
+/** Are there only counts? @param {Source} source */
+function hasNoText(source) {
+  return source.lines.length === 0 && (source.numbers?.length ?? 0) > 0;
+}
+
+/** The number of the line in a row. @param {Source} source @param {number} row */
+function lineOf(source, row) {
+  return hasNoText(source) ? source.numbers[row] : row + source.first;
 }
 
 /** Branches by line of a file. @param {Run} run @param {number} file @returns {Map<number, number[]>} */
@@ -112,7 +132,7 @@ function functionByLine(run, file) {
   return (/** @type {number} */ line) => starts.findLast((number) => functions.line[number] <= line) ?? -1;
 }
 
-/** @param {Run} run @param {{file: number, lines: string[], count: number[], first: number}} source */
+/** @param {Run} run @param {Source} source */
 export function sourceTable(run, source) {
   let most = 1;
   for (const number of source.count) most = Math.max(most, number);
@@ -120,10 +140,12 @@ export function sourceTable(run, source) {
   const functionOf = functionByLine(run, source.file);
   const { taken, not_taken } = run.data.branches;
   const partial = (/** @type {number} */ row) =>
-    (branches.get(row + source.first) ?? []).some((branch) => taken[branch] === 0 || not_taken[branch] === 0);
+    (branches.get(lineOf(source, row)) ?? []).some(
+      (branch) => taken[branch] === 0 || not_taken[branch] === 0,
+    );
   return new Table({
     caption: "Lines of the source",
-    length: source.lines.length,
+    length: source.count.length,
     rowClass: (row) => (source.count[row] > 0 ? "ran" : source.count[row] === 0 ? "idle" : "plain"),
     columns: [
       {
@@ -147,12 +169,21 @@ export function sourceTable(run, source) {
         numeric: true,
         cell: (row) => lineCell(run, source, row, functionOf),
       },
-      { key: "text", label: "Source", class: "code", cell: (row) => source.lines[row] },
+      ...(hasNoText(source)
+        ? []
+        : [
+            {
+              key: "text",
+              label: "Source",
+              class: "code",
+              cell: (/** @type {number} */ row) => source.lines[row] ?? "",
+            },
+          ]),
       {
         key: "branches",
         label: "Branches",
         cell: (row) =>
-          (branches.get(row + source.first) ?? []).map((branch) =>
+          (branches.get(lineOf(source, row)) ?? []).map((branch) =>
             branchText(taken[branch], not_taken[branch]),
           ),
       },
@@ -161,11 +192,11 @@ export function sourceTable(run, source) {
 }
 
 /**
- * @param {Run} run @param {{file: number, count: number[], first: number}} source @param {number} row
+ * @param {Run} run @param {Source} source @param {number} row
  * @param {(line: number) => number} functionOf
  */
 function lineCell(run, source, row, functionOf) {
-  const line = row + source.first;
+  const line = lineOf(source, row);
   if (source.count[row] < 0) return String(line);
   const exact = run.codeOfLine(source.file, line);
   const number = exact ? exact.number : functionOf(line);

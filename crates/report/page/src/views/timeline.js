@@ -29,6 +29,7 @@ export function lanesOf(context, run, prefix = "") {
 export function timelineView(context, run, route) {
   const details = new Details(context);
   const shown = h("span", { class: "window" });
+  const lack = h("p", { class: "soft lack", role: "status" });
   const stage = new Stage({
     lanes: lanesOf(context, run),
     axis: run.axis,
@@ -49,7 +50,10 @@ export function timelineView(context, run, route) {
         );
       remember();
     },
-    onData: () => details.show(stage),
+    onData: () => {
+      lack.textContent = stage.lanes.find((lane) => lane.data.lack)?.data.lack ?? "";
+      details.show(stage);
+    },
     onWindow: () => {
       shown.textContent = windowText(stage);
       table.update();
@@ -82,6 +86,7 @@ export function timelineView(context, run, route) {
       legend(),
       keysHelp(),
     ),
+    lack,
     run.tracks.length === 0
       ? h("p", null, "The trace has no track.")
       : h("div", { class: "with-details" }, stage.element, details.element),
@@ -116,7 +121,7 @@ function routeOf(run, stage, search) {
     from: view.isWhole ? null : Math.floor(view.from),
     until: view.isWhole ? null : Math.ceil(view.until),
     track: selection ? stage.lanes[selection.lane].track : null,
-    at: selection ? selection.begin : null,
+    at: selection ? selection.at : null,
     depth: selection ? selection.depth : null,
     search,
   });
@@ -134,7 +139,7 @@ function selectAt(stage, query) {
   const { run } = stage.lanes[lane];
   const known = trap >= 0 && trap < run.data.traps.at.length ? run.sliceOfTrap(stage.index(lane), trap) : -1;
   const slice = known >= 0 ? known : sliceAt(stage.index(lane), at, Number.parseInt(query.depth, 10));
-  if (slice >= 0) stage.select(stage.selectionOf(lane, slice), true);
+  if (slice >= 0) stage.select(stage.selectionOf(lane, slice, at), true);
   // A server may still send calls inside this one.
   return stage.lanes[lane].data.isSettled(stage.view.from, stage.view.until, stage.width);
 }

@@ -5,7 +5,7 @@
 
 import { area } from "../ui/chart.js";
 import { h } from "../ui/dom.js";
-import { bytes, count } from "../ui/format.js";
+import { bytes, count, plural } from "../ui/format.js";
 import { Table } from "../ui/table.js";
 import { amount, heading, timelineLink } from "./links.js";
 
@@ -29,12 +29,19 @@ export function traceView(context, run) {
             "section",
             null,
             h("h2", null, "Bandwidth"),
-            area(bandwidth.x, bandwidth.bytes, (value) => run.axis.position(value), bandwidth.unit),
+            area(bandwidth.x, bandwidth.bytes, bandwidthLabel(run), bandwidth.unit),
           )
         : null,
       h("section", null, h("h2", null, "Gaps"), gapsTable(run).element),
     ),
   };
+}
+
+/** Bytes are counted by instructions where messages have no timestamp. @param {Run} run */
+function bandwidthLabel(run) {
+  const { bandwidth } = run.data.statistics;
+  return (/** @type {number} */ value) =>
+    run.axis.isTime && bandwidth.is_timed === false ? plural(value, "instruction") : run.axis.position(value);
 }
 
 /** @param {Run} run */
