@@ -42,8 +42,7 @@ Examples:
   hartrace run prog.elf --trace ctr=run.ctr --every 10000
   hartrace run prog.elf --files ro:data -- --fast input.txt
   hartrace run prog.elf --memory 0x20000000:1M --memory 0x80000000:16M
-  hartrace run --bios fw_jump.elf --kernel Image --initrd root.cpio \\
-      --append \"console=ttyS0\" --disk root.ext4 --memory 0x80000000:512M
+  hartrace run --bios fw_jump.elf --kernel Image --initrd root.cpio --disk d.img
 
 A system reads stdin through its console. If that is a terminal, Ctrl-A X ends the run and \
 Ctrl-A Ctrl-A sends Ctrl-A; Ctrl-C goes to the guest.";

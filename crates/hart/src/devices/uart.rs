@@ -36,6 +36,10 @@ const HOLDING_EMPTY: u8 = 0x02;
 const NO_INTERRUPT: u8 = 0x01;
 const FIFOS: u8 = 0xc0;
 
+/// Reads of line status in a row that are a loop. Drivers look a few times when they
+/// start, and throw away what they find.
+const POLLING: u32 = 16;
+
 /// Bytes that the receiver holds with FIFOs.
 const DEPTH: usize = 16;
 
@@ -53,11 +57,9 @@ pub(crate) struct Uart {
     received: VecDeque<u8>,
     /// The holding register became empty, and the guest was not told so.
     emptied: bool,
-    /// The last access read line status: to read it again is to wait for input,
-    /// since the transmitter is always empty.
-    looked: bool,
-    /// The guest waits for input without interrupts.
-    polls: bool,
+    /// How often line status was read in a row, but for received bytes: a guest that
+    /// does so often waits for input, since the transmitter is always empty.
+    looks: u32,
     /// Typed, and not yet received.
     pub(crate) typed: VecDeque<u8>,
     /// Sent, and not yet taken by the host.
@@ -69,8 +71,11 @@ impl Uart {
     pub(crate) fn load(&mut self, offset: u64) -> u64 {
         let latch = self.line & DLAB != 0;
         let [low, high] = self.divisor;
-        let looked = core::mem::replace(&mut self.looked, offset == 5);
-        self.polls |= looked && offset == 5;
+        match offset {
+            5 => self.looks = self.looks.saturating_add(1),
+            0 if !latch => {}
+            _ => self.looks = 0,
+        }
         self.receive();
         let value = match offset {
             0 if latch => low,
@@ -95,7 +100,7 @@ impl Uart {
         let value = value as u8;
         let latch = self.line & DLAB != 0;
         let [low, high] = &mut self.divisor;
-        self.looked = false;
+        self.looks = 0;
         match offset {
             0 if latch => *low = value,
             1 if latch => *high = value,
@@ -116,7 +121,7 @@ impl Uart {
 
     /// Whether the guest has use for input: it is told of it, or looks for it.
     pub(crate) fn wants_input(&self) -> bool {
-        self.interrupts & RECEIVED != 0 || self.polls
+        self.interrupts & RECEIVED != 0 || self.looks >= POLLING
     }
 
     /// Takes from the line what there is room for.
@@ -233,14 +238,18 @@ mod tests {
     #[test]
     fn a_guest_that_polls_line_status_wants_input() {
         let mut uart = typed(b"a");
-        // To send, too, line status is read.
-        for _ in 0..3 {
-            assert_eq!(uart.load(5), 0x60);
+        // To send and to start, too, line status is read, and the data register.
+        for _ in 0..30 {
+            assert_eq!((uart.load(5), uart.load(5)), (0x60, 0x60));
             uart.store(0, 65);
+            assert_eq!((uart.load(5), uart.load(0), uart.load(2)), (0x60, 0, 1));
         }
         assert!(!uart.wants_input());
-        assert_eq!((uart.load(5), uart.load(5)), (0x60, 0x61));
+        let polls = (0..POLLING).take_while(|_| uart.load(5) == 0x60).count();
+        assert_eq!(polls as u32, POLLING - 1);
         assert_eq!((uart.load(0), uart.load(5)), (97, 0x60));
+        uart.typed.push_back(98);
+        assert_eq!((uart.load(5), uart.load(0)), (0x61, 98));
         assert!(!uart.interrupts());
     }
 
