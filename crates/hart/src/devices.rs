@@ -252,8 +252,14 @@ impl Devices {
         uart.is_some_and(|uart| !uart.sent.is_empty()) || self.slots.iter().any(Slot::is_notified)
     }
 
-    /// Does what the guest has asked for, and gives it what was typed.
-    pub(crate) fn serve(&mut self, memory: &mut dyn GuestMemory, outside: &mut dyn Outside) {
+    /// Does what the guest has asked for, and gives it what was typed; `idle` if it does
+    /// nothing but wait.
+    pub(crate) fn serve(
+        &mut self,
+        memory: &mut dyn GuestMemory,
+        outside: &mut dyn Outside,
+        idle: bool,
+    ) {
         if let Some(uart) = &mut self.uart
             && !uart.sent.is_empty()
         {
@@ -261,7 +267,7 @@ impl Devices {
             uart.sent.clear();
         }
         for slot in &mut self.slots {
-            slot.serve(memory, outside);
+            slot.serve(memory, outside, idle);
         }
         if let Some(uart) = &mut self.uart
             && uart.wants_input()

@@ -295,15 +295,24 @@ impl Slot {
         self.status & (DRIVER_OK | NEEDS_RESET) == DRIVER_OK
     }
 
-    /// Does what the driver has asked for, and gives a console what was typed.
-    pub(crate) fn serve(&mut self, memory: &mut dyn GuestMemory, outside: &mut dyn Outside) {
+    /// Does what the driver has asked for. While the guest is idle, a console gets what
+    /// was typed: Linux's driver loses what arrives while it starts.
+    pub(crate) fn serve(
+        &mut self,
+        memory: &mut dyn GuestMemory,
+        outside: &mut dyn Outside,
+        idle: bool,
+    ) {
         let notified = core::mem::take(&mut self.notified);
         for number in 0..self.queues.len() {
             if !self.is_running() {
                 return;
             }
             let done = match number {
-                RECEIVE if self.is_console() => self.receive(memory, outside),
+                RECEIVE if self.is_console() => match idle {
+                    true => self.receive(memory, outside),
+                    false => Ok(()),
+                },
                 _ if notified >> number & 1 != 0 => self.work(number, memory, outside),
                 _ => Ok(()),
             };

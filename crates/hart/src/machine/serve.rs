@@ -20,8 +20,13 @@ impl Machine {
         if self.bus.devices.finish.is_some() {
             self.glance = self.instructions();
         }
+        self.serve(false, observer);
+    }
+
+    /// The same; `idle` if all harts wait.
+    fn serve<O: Observer>(&mut self, idle: bool, observer: &mut O) {
         if self.bus.devices.is_busy() || self.awaits_input() {
-            let written = self.exchange(Written::new::<O>());
+            let written = self.exchange(Written::new::<O>(), idle);
             if O::WANTS.contains(Wants::EVENTS) {
                 self.tell_written(&written, observer);
             }
@@ -29,12 +34,12 @@ impl Machine {
     }
 
     /// Lets devices work, and gives what they have written to memory.
-    fn exchange(&mut self, written: Written) -> Written {
+    fn exchange(&mut self, written: Written, idle: bool) -> Written {
         let mut memory = Physical {
             memory: &mut self.bus.memory,
             written,
         };
-        self.bus.devices.serve(&mut memory, &mut self.host);
+        self.bus.devices.serve(&mut memory, &mut self.host, idle);
         let written = memory.written;
         self.forget_stale();
         self.refresh_interrupts();
@@ -52,8 +57,9 @@ impl Machine {
         if self.has_interrupt() || !self.awaits_input() {
             return None;
         }
-        self.serve_devices(observer);
-        if self.has_interrupt() || !self.host.is_live() || !self.turns.all_wait() {
+        let idle = self.turns.all_wait();
+        self.serve(idle, observer);
+        if self.has_interrupt() || !self.host.is_live() || !idle {
             return None;
         }
         let cycle = TICK as f64 / self.config.cycles_per_tick as f64;
@@ -69,7 +75,7 @@ impl Machine {
         let passed = (elapsed.as_nanos() as f64 / cycle) as u64;
         let passed = left.map_or(passed, |left| passed.min(left));
         self.hart.cpu.retire(0, passed);
-        self.serve_devices(observer);
+        self.serve(true, observer);
         self.refresh_interrupts();
         let over = self.has_interrupt() || left == Some(passed);
         self.waited += elapsed;

@@ -182,7 +182,7 @@ impl Bench {
 
     fn notify(&mut self, queue: u32) {
         self.set(0x050, queue);
-        self.slot.serve(&mut self.ram, &mut self.world);
+        self.slot.serve(&mut self.ram, &mut self.world, true);
     }
 
     /// The last element of the used ring.
@@ -465,7 +465,9 @@ fn a_console_prints_and_gets_what_is_typed() {
     assert_eq!(bench.get16(USED + 2), 0);
     assert!(bench.slot.wants_input() && !bench.slot.interrupts());
     bench.world.typed.extend(b"hello!");
-    bench.slot.serve(&mut bench.ram, &mut bench.world);
+    bench.slot.serve(&mut bench.ram, &mut bench.world, false);
+    assert_eq!(bench.get16(USED + 2), 0, "not while the guest works");
+    bench.slot.serve(&mut bench.ram, &mut bench.world, true);
     assert_eq!(bench.used(), (0, 5));
     assert_eq!(bench.ram.0[BUFFERS as usize..][..5], *b"hello");
     assert!(bench.slot.interrupts());
