@@ -5,7 +5,7 @@ use crate::places::Places;
 use crate::runs::{RunCount, Runs, add_counts};
 use crate::slices::Slices;
 use crate::spaces::Spaces;
-use hartrace_flow::{Consumer, Event, Exit, Gather, HartId, Image, Kept, Run, SpaceId};
+use hartrace_flow::{Consumer, Event, Exit, Gather, HartId, Image, Kept, Run, SpaceId, TiedRuns};
 use hartrace_isa::Flow;
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, ControlFlow};
@@ -82,6 +82,11 @@ impl Consumer for RunCounter<'_> {
         ControlFlow::Continue(())
     }
 
+    /// Accesses do not matter.
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.kept_runs(hart, tied.kept(), tied.runs())
+    }
+
     fn keeps(&self) -> bool {
         true
     }
@@ -114,6 +119,11 @@ impl Consumer for PartCounter<'_> {
 
     fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
         self.counter.kept_runs(hart, kept, runs)
+    }
+
+    /// Accesses do not matter.
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.kept_runs(hart, tied.kept(), tied.runs())
     }
 
     fn keeps(&self) -> bool {

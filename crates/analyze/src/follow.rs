@@ -155,7 +155,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
         if function == Runs::DIVIDE {
             return self.run_divided(id, space, run, time);
         }
-        self.pass(id, &Passed::of(run, function, time));
+        self.pass(id, &Passed::of(run, space, function, time));
     }
 
     /// Runs in one function.
@@ -224,7 +224,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
                 Runs::DIVIDE => UNNAMED,
                 function => function,
             };
-            self.pass(id, &Passed::of(&part, function, share));
+            self.pass(id, &Passed::of(&part, space, function, share));
         }
     }
 }

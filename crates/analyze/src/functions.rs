@@ -23,10 +23,20 @@ impl FunctionId {
 pub struct Function {
     /// Its name, demangled; its address where the program has no name.
     pub name: String,
+    /// Its symbol in the program, where that is another: a mangled name.
+    symbol: Option<Box<str>>,
     /// First address.
     pub start: u64,
     /// Address after its last instruction; `start` where that is not known.
     pub end: u64,
+}
+
+impl Function {
+    /// Its symbol in the program, not demangled.
+    #[must_use]
+    pub fn symbol(&self) -> &str {
+        self.symbol.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// Part of a function: code may be in several places.
@@ -105,11 +115,16 @@ impl Functions {
             let whole = name.split(COLD).next().unwrap_or(&name);
             let id = match by_name.get(whole).filter(|_| whole.len() < name.len()) {
                 Some(&id) => id,
-                None => self.push(Function {
-                    name: demangle(&name),
-                    start,
-                    end,
-                }),
+                None => {
+                    let plain = demangle(&name);
+                    let symbol = (plain != name).then(|| name.as_str().into());
+                    self.push(Function {
+                        name: plain,
+                        symbol,
+                        start,
+                        end,
+                    })
+                }
             };
             by_name.entry(name).or_insert(id);
             self.ranges.push(Range { start, end, id });
@@ -146,6 +161,7 @@ impl Functions {
         }
         let id = self.push(Function {
             name: format!("{address:#x}"),
+            symbol: None,
             start: address,
             end: address,
         });
@@ -182,7 +198,12 @@ impl Functions {
         let mut functions = Functions::new();
         for &(start, end, name) in list {
             let name = name.to_owned();
-            let id = functions.push(Function { name, start, end });
+            let id = functions.push(Function {
+                name,
+                symbol: None,
+                start,
+                end,
+            });
             functions.ranges.push(Range { start, end, id });
         }
         functions.ranges.sort_by_key(|range| range.start);

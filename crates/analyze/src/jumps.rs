@@ -148,7 +148,7 @@ impl<'a> JumpCounter<'a> {
             _ => Some(*run),
         };
         self.stacks
-            .run(id, &Passed::of(run, code, 0), &mut self.functions);
+            .run(id, &Passed::of(run, space, code, 0), &mut self.functions);
         let jumps = matches!(run.exit, Exit::Taken | Exit::DirectJump);
         if jumps && run.next <= run.source() && self.functions.of(run.next) == function {
             self.loops.jump(run, depth);

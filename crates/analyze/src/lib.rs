@@ -53,7 +53,9 @@ mod names;
 mod packed;
 mod places;
 mod profile;
+pub mod protobuf;
 mod runs;
+mod scopes;
 mod segments;
 mod slices;
 mod spaces;
@@ -81,27 +83,30 @@ pub use names::Names;
 pub use packed::{Packer, Unpacker};
 pub use places::{LineRanges, Place, Places};
 pub use profile::{
-    CallEdge, CallSink, FunctionChange, FunctionCost, HotLoop, InsnCosts, LineCost, Profile,
-    Profiler, Profiling,
+    Added, CallEdge, CallSink, FunctionChange, FunctionCost, GapMark, HotLoop, InsnCosts, LineCost,
+    PathCosts, PathRuns, PathSequence, PathThread, Profile, Profiler, Profiling, Recording,
+    TrapMark, Visit,
 };
 pub use runs::RunCount;
-pub use segments::Segments;
+pub use scopes::{LinePlace, Scopes, SourcePoint};
+pub use segments::{Module, Segment, Segments};
 pub use stacks::{
     Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Moment, Node, NodeId,
-    Odd, OddJump, OpenCall, Outer, StackSink, Stacks, Switched, What,
+    Odd, OddJump, OpenCall, Outer, Ran, StackSink, Stacks, Switched, What,
 };
 pub use symbols::Symbols;
 pub use timeline::{
-    Arrow, Beginning, Category, CauseSpans, Chrome, Counter, Export, ExportOptions, Exported,
-    GapSpan, GapTable, Held, InterruptTable, Interrupts, Merging, Perfetto, Position, Preempted,
-    Slice, SliceKind, SliceSummary, SliceWriter, Timeline, TimelineSink, Track, TrackId,
-    TrackSlices, TrapSpan, TrapTable, WorstTrap,
+    Arrow, Beginning, Category, CauseSpans, Chrome, Counter, Ctf, Export, ExportOptions, Exported,
+    FileTrack, GapSpan, GapTable, Held, InterruptTable, Interrupts, Merging, OnePart, Parts,
+    Perfetto, Position, Preempted, Recorder, Scratch, SignalOptions, Signals, Slice, SliceKind,
+    SliceSummary, SliceWriter, Timeline, TimelineSink, Timescale, Track, TrackId, TrackSlices,
+    TrapSpan, TrapTable, Waves, WorstTrap, WrittenPart,
 };
 pub use trace::{
     Gathered, ListingStyle, PcList, PcPieces, Point, PointKind, TraceListing, Window,
     WindowOptions, Windowed, instruction_text,
 };
 pub use transfers::{
-    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, Folded, LastJumps, Profgen, Sample,
-    Table, mmap_events,
+    AutoFdo, Block, Blocks, BrStack, Branches, Edge, Fields, FlowCounts, Folded, LastJumps,
+    Profgen, Sample, SampleProfile, Table, mmap_events,
 };

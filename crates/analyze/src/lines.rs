@@ -43,17 +43,7 @@ impl<'a> Lines<'a> {
     /// only compressed ones.
     #[must_use]
     pub fn from_elf(file: &'a [u8]) -> Option<Lines<'a>> {
-        let sections = Elf::parse(file).ok()?.sections().ok()?;
-        let load = |id: SectionId| {
-            let found = section_by_name(&sections, id.name().as_bytes());
-            let plain = found.filter(|(_, section)| !section.compressed);
-            let data = plain.and_then(|(_, section)| section.data);
-            Ok::<_, ()>(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
-        };
-        let dwarf = Dwarf::load(load).ok()?;
-        if dwarf.debug_info.reader().is_empty() {
-            return None;
-        }
+        let dwarf = dwarf(file)?;
         let context = Context::from_dwarf(dwarf).ok()?;
         Some(Lines { context })
     }
@@ -108,6 +98,19 @@ impl<'a> Lines<'a> {
             line: location.line.filter(|line| *line > 0)?,
         })
     }
+}
+
+/// The debugging information of an ELF file, unless it is compressed.
+pub(crate) fn dwarf(file: &[u8]) -> Option<Dwarf<EndianSlice<'_, LittleEndian>>> {
+    let sections = Elf::parse(file).ok()?.sections().ok()?;
+    let load = |id: SectionId| {
+        let found = section_by_name(&sections, id.name().as_bytes());
+        let plain = found.filter(|(_, section)| !section.compressed);
+        let data = plain.and_then(|(_, section)| section.data);
+        Ok::<_, ()>(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
+    };
+    let dwarf = Dwarf::load(load).ok()?;
+    (!dwarf.debug_info.reader().is_empty()).then_some(dwarf)
 }
 
 /// A file name without what says nothing.

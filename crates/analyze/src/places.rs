@@ -119,6 +119,13 @@ impl<'a> LineRanges<'a> {
         (address < *end).then_some(*line)
     }
 
+    /// Where the range that an address is in starts.
+    #[must_use]
+    pub fn start_of(&self, address: u64) -> Option<u64> {
+        let range = self.before(address).filter(|(_, end, _)| address < *end);
+        range.map(|(start, ..)| *start)
+    }
+
     /// Where the range that an address is in ends; the next address if it is in none.
     pub(crate) fn end_of(&self, address: u64) -> u64 {
         let range = self.before(address).filter(|(_, end, _)| address < *end);

@@ -5,12 +5,18 @@ mod difference;
 mod functions;
 mod lines;
 mod loops;
+mod paths;
+mod recording;
+mod sequence;
 
 pub use difference::FunctionChange;
 pub(crate) use functions::trap_order;
 pub use functions::{CallEdge, FunctionCost};
 pub use lines::LineCost;
 pub use loops::HotLoop;
+pub use paths::{PathCosts, PathRuns};
+pub use recording::Recording;
+pub use sequence::{GapMark, PathSequence, PathThread, TrapMark, Visit};
 
 use crate::calls::{CallSites, Latencies};
 use crate::doubt::Doubts;
@@ -19,9 +25,9 @@ use crate::functions::{FunctionId, Functions};
 use crate::packed::{Packer, Unpacker};
 use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
-use crate::stacks::{Backtrace, CallTree, Cost, Grouping, Passed, StackSink};
+use crate::stacks::{Backtrace, CallTree, Cost, Grouping, NodeId, Passed, StackSink};
 use crate::timeline::Timeline;
-use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId};
+use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId, TiedRuns};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -149,7 +155,7 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
 
     #[inline]
     fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        if self.timed {
+        if self.timed || S::RUNS {
             return self.runs(id, runs);
         }
         let at = match self.slices.find(kept) {
@@ -182,14 +188,21 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
                 function: part.function,
                 time: 0,
                 last,
+                // Only for sinks of runs, which do not get slices.
+                space: SpaceId::FIRST,
             };
             self.follower.pass(id, &passed);
         }
         ControlFlow::Continue(())
     }
 
+    /// Accesses do not matter.
+    fn tied_runs(&mut self, id: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.kept_runs(id, tied.kept(), tied.runs())
+    }
+
     fn keeps(&self) -> bool {
-        true
+        !S::RUNS
     }
 }
 
@@ -238,9 +251,10 @@ impl<S: StackSink> Profiling<S> for Profiler<'_, S> {
 
 /// What takes calls one by one while a profile is made. The profiler for each is
 /// compiled here, whoever uses it.
-pub trait CallSink: StackSink + Default {
-    /// A profiler with a sink of its own.
+pub trait CallSink: StackSink + Sized {
+    /// A profiler with this sink.
     fn profiler<'a>(
+        self,
         image: &'a Image,
         functions: Functions,
         grouping: Grouping,
@@ -251,18 +265,18 @@ macro_rules! call_sinks {
     ($($sink:ty),+) => {$(
         impl CallSink for $sink {
             fn profiler<'a>(
+                self,
                 image: &'a Image,
                 functions: Functions,
                 grouping: Grouping,
             ) -> Box<dyn Profiling<$sink> + 'a> {
-                let sink = <$sink>::default();
-                Box::new(Profiler::new(image, functions, grouping, sink))
+                Box::new(Profiler::new(image, functions, grouping, self))
             }
         }
     )+};
 }
 
-call_sinks!((), CallSites, Latencies);
+call_sinks!((), CallSites, Latencies, Recording);
 
 /// What was executed, how often, on which call paths, and in how much time.
 #[derive(Clone, Debug)]
@@ -283,11 +297,19 @@ pub struct Profile {
 /// share of the time.
 pub type InsnCosts = BTreeMap<(SpaceId, u64), Cost>;
 
+/// The ids in a profile of what was added to it.
+#[derive(Clone, Debug)]
+pub struct Added {
+    /// For each function of the other profile: those without symbols may have been found
+    /// in another order.
+    pub functions: Vec<FunctionId>,
+    /// For each call path.
+    pub nodes: Vec<NodeId>,
+}
+
 impl Profile {
-    /// Adds a profile of the same programs. Gives the id in this profile for each
-    /// function of the other: those without symbols may have been found in another
-    /// order.
-    pub fn add(&mut self, other: &Profile) -> Vec<FunctionId> {
+    /// Adds a profile of the same programs.
+    pub fn add(&mut self, other: &Profile) -> Added {
         add_counts(&mut self.runs, &other.runs);
         let mut here = |start: u64| match self.functions.of(start) {
             Some(id) => id,
@@ -296,10 +318,13 @@ impl Profile {
         let ids: Vec<FunctionId> = other.functions.iter().map(|(_, f)| here(f.start)).collect();
         let mut tree = other.tree.clone();
         tree.rename(|id| ids.get(id.index()).copied().unwrap_or(id));
-        self.tree.add(&tree);
+        let nodes = self.tree.add(&tree);
         self.timed |= other.timed;
         self.doubts.append(&other.doubts);
-        ids
+        Added {
+            functions: ids,
+            nodes,
+        }
     }
 
     /// What everything cost.

@@ -1,7 +1,7 @@
 //! The file offsets of a program's code.
 
 use crate::elf::ElfError;
-use hartrace_flow::elf::{Elf, SegmentKind};
+use hartrace_flow::elf::{Elf, SectionKind, SegmentKind, section_by_name};
 use hartrace_flow::elf_bias;
 
 /// Pages as `mmap` has them.
@@ -14,10 +14,51 @@ pub struct Segments(Vec<Segment>);
 
 /// A segment in memory and in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    pub(crate) address: u64,
-    pub(crate) offset: u64,
-    pub(crate) size: u64,
+pub struct Segment {
+    /// Its first address in memory.
+    pub address: u64,
+    /// Its place in the file.
+    pub offset: u64,
+    /// Its bytes in memory.
+    pub size: u64,
+}
+
+/// A file of a program, as profiles name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Module {
+    /// The name of the file.
+    pub name: String,
+    /// Where its code is.
+    pub segments: Segments,
+    /// Its GNU build id; empty if it has none.
+    pub build_id: Vec<u8>,
+    /// Whether it has source lines.
+    pub has_lines: bool,
+}
+
+impl Module {
+    /// An ELF file; its lowest loaded address goes to `base`, or stays where the file
+    /// says.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn from_elf(name: String, file: &[u8], base: Option<u64>) -> Result<Module, ElfError> {
+        let segments = Segments::from_elf(file, base)?;
+        let elf = Elf::parse(file)?;
+        let sections = elf.sections().unwrap_or_default();
+        let notes = (0..sections.len()).filter(|at| {
+            let kind = sections.get(*at).map(|section| section.kind);
+            kind == Some(SectionKind::Notes)
+        });
+        let build_id = notes.filter_map(|at| elf.build_id(at)).next();
+        Ok(Module {
+            name,
+            segments,
+            build_id: build_id.unwrap_or_default().to_vec(),
+            has_lines: section_by_name(&sections, b".debug_line").is_some(),
+        })
+    }
 }
 
 impl Segment {
@@ -59,7 +100,8 @@ impl Segments {
         found.offset.checked_add(address - found.address)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
+    /// Each segment.
+    pub fn iter(&self) -> impl Iterator<Item = &Segment> {
         self.0.iter()
     }
 }

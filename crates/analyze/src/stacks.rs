@@ -30,13 +30,13 @@ mod tree;
 
 pub use backtrace::{Backtrace, Outer};
 pub use sink::{
-    Entered, Entry, Grouping, How, Left, Moment, Odd, OddJump, OpenCall, StackSink, Switched,
+    Entered, Entry, Grouping, How, Left, Moment, Odd, OddJump, OpenCall, Ran, StackSink, Switched,
 };
 pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
 use crate::functions::{FunctionId, Functions};
 use hart::{Arrival, Arrived, Hart, UNSETTLED};
-use hartrace_flow::{Event, Exit, HartId, Mark, PerHart, Run};
+use hartrace_flow::{Event, Exit, HartId, Mark, PerHart, Run, SpaceId};
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;
@@ -66,18 +66,21 @@ pub(crate) struct Passed<'a> {
     pub(crate) time: u64,
     /// The last of them.
     pub(crate) last: &'a Run,
+    /// The code they are of.
+    pub(crate) space: SpaceId,
 }
 
 impl<'a> Passed<'a> {
     /// A single run.
     #[inline]
-    pub(crate) const fn of(run: &'a Run, function: u32, time: u64) -> Passed<'a> {
+    pub(crate) const fn of(run: &'a Run, space: SpaceId, function: u32, time: u64) -> Passed<'a> {
         Passed {
             start: run.start,
             insns: run.insns,
             function,
             time,
             last: run,
+            space,
         }
     }
 }
@@ -200,7 +203,8 @@ impl<S: StackSink> Stacks<S> {
             hart.settle(&mut self.tree);
             hart.leave_to(0, How::Lost, id, &mut self.sink);
         }
-        self.tree.merge(&[]);
+        let new = self.tree.merge(&[]);
+        self.sink.merged(&new);
         (self.tree, self.sink)
     }
 
@@ -215,6 +219,17 @@ impl<S: StackSink> Stacks<S> {
             hart = self.harts.of(id);
         }
         let run = passed.last;
+        if S::RUNS {
+            let ran = Ran {
+                node: hart.node,
+                thread: (hart.thread.number, hart.thread.context),
+                space: passed.space,
+                run,
+                time: passed.time,
+                at: hart.moment(),
+            };
+            self.sink.ran(id, &ran);
+        }
         hart.cost.insns += u64::from(passed.insns);
         hart.done += u64::from(passed.insns);
         hart.cost.time += passed.time;
@@ -241,7 +256,8 @@ impl<S: StackSink> Stacks<S> {
         let Arrival::Call { ret, site } = hart.arrival else {
             return false;
         };
-        let Some(callee) = self.tree.callee(hart.caller(), pc) else {
+        let known = if self.grouping.sites { site } else { 0 };
+        let Some(callee) = self.tree.callee(hart.caller(), pc, known) else {
             return false;
         };
         if hart.thread.frames.len() >= MAX_FRAMES {
@@ -389,7 +405,8 @@ impl<S: StackSink> Stacks<S> {
     /// Enters a function; `counts` if its first instruction is the next.
     fn push(&mut self, id: HartId, at: Arrived, call: Option<(u64, u64)>, by: Entry, counts: bool) {
         let hart = self.harts.of(id);
-        let node = hart.push(at, call, &mut self.tree, (counts, S::NESTING));
+        let tree = (&mut self.tree, self.grouping.sites);
+        let node = hart.push(at, call, tree, (counts, S::NESTING));
         let entered = Entered {
             function: at.function,
             node,
@@ -499,6 +516,7 @@ impl<S: StackSink> Stacks<S> {
             );
         }
         let new = self.tree.merge(&keep);
+        self.sink.merged(&new);
         let renew = |id: &mut NodeId| *id = new.get(id.index()).copied().unwrap_or(NodeId::ROOT);
         for (_, hart) in self.harts.iter_mut() {
             renew(&mut hart.node);

@@ -8,7 +8,8 @@
 //! * [`SliceSummary`] keeps slices in bounded memory: what is too short to be seen is
 //!   merged with its neighbours.
 //! * [`TrapTable`] keeps traps and measures them by cause; [`GapTable`] keeps gaps.
-//! * [`Export`] gives slices to the writer of a file for a viewer: [`Perfetto`], [`Chrome`].
+//! * [`Export`] gives slices to the writer of a file for a viewer: [`Perfetto`], [`Chrome`],
+//!   [`Waves`], [`Ctf`].
 //! * [`InterruptTable`] measures interrupts by cause, with what they interrupted.
 //!
 //! [`StackSink`]: crate::StackSink
@@ -22,8 +23,9 @@ mod traps;
 
 pub use engine::Timeline;
 pub use export::{
-    Arrow, Beginning, Category, Chrome, Counter, Export, ExportOptions, Exported, Held, Perfetto,
-    SliceWriter,
+    Arrow, Beginning, Category, Chrome, Counter, Ctf, Export, ExportOptions, Exported, FileTrack,
+    Held, OnePart, Parts, Perfetto, Recorder, Scratch, SignalOptions, Signals, SliceWriter,
+    Timescale, Waves, WrittenPart,
 };
 pub use gaps::GapTable;
 pub use interrupts::{InterruptTable, Interrupts, Preempted, WorstTrap};
@@ -138,6 +140,8 @@ impl Slice {
     pub const INFERRED: u8 = 8;
     /// It did not return, but was left for a function further out.
     pub const UNWOUND: u8 = 16;
+    /// The hart went to another thread with a return from a trap.
+    pub const BY_TRAP_RETURN: u8 = 32;
 
     /// Its length on an axis.
     #[must_use]

@@ -8,9 +8,11 @@ mod autofdo;
 mod blocks;
 mod branches;
 mod brstack;
+mod counts;
 mod folded;
 mod last_jumps;
 mod profgen;
+mod sample_profile;
 mod table;
 mod ways;
 
@@ -18,9 +20,11 @@ pub use autofdo::AutoFdo;
 pub use blocks::{Block, Blocks};
 pub use branches::{Branches, Edge};
 pub use brstack::{BrStack, Fields};
+pub use counts::FlowCounts;
 pub use folded::Folded;
 pub use last_jumps::LastJumps;
 pub use profgen::{Profgen, mmap_events};
+pub use sample_profile::SampleProfile;
 pub use table::Table;
 
 use hartrace_flow::Transfer;

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::{NamedTempFile, TempDir, TempPath};
 
 const BUFFER: usize = 1 << 16;
 
@@ -107,6 +107,8 @@ pub enum OutputProblem {
     Directory,
     /// The folder of the name does not exist.
     NoFolder(PathBuf),
+    /// A folder that should be written has something in it.
+    NotEmpty,
     /// It could not be created or opened for writing.
     Open(io::Error),
     /// Writing failed.
@@ -118,6 +120,9 @@ impl fmt::Display for OutputError {
         let name = name(&self.path);
         match &self.problem {
             OutputProblem::Directory => write!(f, "cannot write {name}: it is a directory"),
+            OutputProblem::NotEmpty => {
+                write!(f, "cannot write {name}: the directory is not empty")
+            }
             OutputProblem::NoFolder(folder) => {
                 write!(
                     f,
@@ -296,13 +301,130 @@ impl Write for Output {
     }
 }
 
+/// A folder that appears under its name when all files in it are complete, or not at all.
+#[derive(Debug)]
+pub struct OutputFolder {
+    path: PathBuf,
+    folder: Option<TempDir>,
+}
+
+impl OutputFolder {
+    /// Makes the folder under a temporary name. What has the final name must be an empty
+    /// folder, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Output::create`].
+    pub fn create(path: &Path) -> Result<OutputFolder, OutputError> {
+        let of = |problem| OutputError {
+            path: path.to_path_buf(),
+            problem,
+        };
+        match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => {}
+            Ok(false) => return Err(of(OutputProblem::NotEmpty)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(of(OutputProblem::Open(error))),
+        }
+        let parent = folder_of(path);
+        let mut pending = pending();
+        let folder = temporary(|builder| {
+            // As any new folder, less the umask.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+            builder.tempdir_in(&parent)
+        });
+        let folder = folder.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if !parent.is_dir() => of(OutputProblem::NoFolder(parent)),
+            _ => of(OutputProblem::Open(error)),
+        })?;
+        pending.push(folder.path().to_path_buf());
+        Ok(OutputFolder {
+            path: path.to_path_buf(),
+            folder: Some(folder),
+        })
+    }
+
+    /// A file in it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be made.
+    pub fn file(&self, name: &str) -> io::Result<Box<dyn Write>> {
+        let folder = self.folder.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let file = File::create_new(folder.path().join(name))?;
+        Ok(Box::new(BufWriter::with_capacity(BUFFER, file)))
+    }
+
+    /// Gives the folder its name; all files are written.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be renamed; then nothing appears under the name.
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        let mut pending = pending();
+        let Some(folder) = self.folder.take() else {
+            return Ok(());
+        };
+        forget(&mut pending, folder.path());
+        // An empty folder makes way on every system.
+        let _ = fs::remove_dir(&self.path);
+        let renamed = fs::rename(folder.path(), &self.path);
+        if renamed.is_ok() {
+            // There is nothing left to remove.
+            let _ = folder.keep();
+        }
+        renamed.map_err(|error| self.failed(error))
+    }
+
+    /// A failed write to a file of it.
+    #[must_use]
+    pub fn failed(&self, error: io::Error) -> OutputError {
+        OutputError {
+            path: self.path.clone(),
+            problem: OutputProblem::Write(error),
+        }
+    }
+}
+
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.take() {
+            forget(&mut pending(), folder.path());
+        }
+    }
+}
+
+/// A file without a name for what is put aside, on the disk of an output.
+///
+/// # Errors
+///
+/// The file cannot be made.
+pub fn scratch_beside(path: &Path) -> io::Result<File> {
+    match path.as_os_str() == "-" {
+        true => tempfile::tempfile(),
+        false => tempfile::tempfile_in(folder_of(path)),
+    }
+}
+
+/// The folder that a name is in.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
 /// Removes every unfinished file. For a process that is about to end: from
 /// here on no output can be opened or finished.
 pub fn abandon_all() {
     let pending = pending();
     for path in pending.iter() {
         // Gone already, or nothing that could be done about it.
-        let _ = fs::remove_file(path);
+        let _ = match path.is_dir() {
+            true => fs::remove_dir_all(path),
+            false => fs::remove_file(path),
+        };
     }
     std::mem::forget(pending);
 }
@@ -337,10 +459,7 @@ fn open(path: &Path) -> Result<Sink, OutputProblem> {
 
 impl Pending {
     fn beside(target: PathBuf, old: Option<&fs::Metadata>) -> Result<Sink, OutputProblem> {
-        let folder = match target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-            _ => PathBuf::from("."),
-        };
+        let folder = folder_of(&target);
         if target.file_name().is_none() {
             return Err(OutputProblem::Directory);
         }
@@ -397,12 +516,21 @@ fn forget(pending: &mut Vec<PathBuf>, path: &Path) {
 }
 
 fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    temporary(|builder| {
+        // As any new file, less the umask; the crate's own default is private.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.tempfile_in(folder)
+    })
+}
+
+/// Makes something with a temporary name.
+fn temporary<T>(
+    make: impl FnOnce(&mut tempfile::Builder<'_, '_>) -> io::Result<T>,
+) -> io::Result<T> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".hartrace-").suffix(".part");
-    // As any new file, less the umask; the crate's own default is private.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(|error| {
+    make(&mut builder).map_err(|error| {
         // The temporary name would only puzzle.
         let text = error.to_string();
         let system = text.split(" at path ").next().unwrap_or_default();
@@ -481,6 +609,35 @@ mod tests {
         assert!(matches!(problem(Path::new("")), OutputProblem::Directory));
         assert!(matches!(problem(Path::new("/")), OutputProblem::Directory));
         assert_eq!(entries(folder.path()), ["file"]);
+    }
+
+    #[test]
+    fn a_folder_appears_at_the_end_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let out = OutputFolder::create(&path).unwrap();
+        out.file("a").unwrap().write_all(b"half").unwrap();
+        assert!(out.file("a").is_err());
+        assert!(!path.exists());
+        drop(out);
+        assert!(entries(folder.path()).is_empty());
+
+        // An empty one makes way.
+        fs::create_dir(&path).unwrap();
+        let out = OutputFolder::create(&path).unwrap();
+        let mut file = out.file("a").unwrap();
+        file.write_all(b"all").unwrap();
+        file.flush().unwrap();
+        out.finish().unwrap();
+        assert_eq!(entries(folder.path()), ["out"]);
+        assert_eq!(fs::read(path.join("a")).unwrap(), b"all");
+
+        let problem = |path: &Path| OutputFolder::create(path).err().unwrap().problem;
+        assert!(matches!(problem(&path), OutputProblem::NotEmpty));
+        assert!(matches!(problem(&path.join("a")), OutputProblem::Open(_)));
+        let missing = folder.path().join("none/out");
+        assert!(matches!(problem(&missing), OutputProblem::NoFolder(_)));
+        assert_eq!(entries(folder.path()), ["out"]);
     }
 
     #[cfg(unix)]

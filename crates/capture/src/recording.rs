@@ -5,14 +5,14 @@
 //! [`program`](crate::program) and [`sidecar`]; use those
 //! where you need more control.
 
-use crate::config::{Config, LoadError};
+use crate::config::{Config, LoadError, TransportSection};
 use crate::input::{Input, InputError};
 use crate::output::{Output, OutputError};
 use crate::program::{ElfFile, Program, ProgramError, Remark, find_symbol};
 use crate::sidecar;
 use crate::trace::{
     self, Decoded, Format, Known, Misfit, Refusal, Settings, SettingsError, Trace, TraceError,
-    TraceWriter, Transport, WriteError, WriteOptions, Written,
+    TraceWriter, Transport, TransportError, WriteError, WriteOptions, Written,
 };
 use hartrace_flow::{Consumer, Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
@@ -44,6 +44,8 @@ pub enum RecordingError {
     NoFormat(PathBuf),
     /// The `[filter]` section needs more comparators than there are.
     Filter(String),
+    /// The trace cannot be put into the transport of the `[transport]` section.
+    Transport(TransportError),
     /// A file cannot be written.
     Output(OutputError),
 }
@@ -74,6 +76,7 @@ impl fmt::Display for RecordingError {
                 path.display()
             ),
             RecordingError::Filter(error) => write!(f, "[filter]: {error}"),
+            RecordingError::Transport(error) => write!(f, "[transport]: {error}"),
             RecordingError::Output(error) => error.fmt(f),
         }
     }
@@ -96,6 +99,12 @@ impl From<ProgramError> for RecordingError {
 impl From<OutputError> for RecordingError {
     fn from(error: OutputError) -> RecordingError {
         RecordingError::Output(error)
+    }
+}
+
+impl From<TransportError> for RecordingError {
+    fn from(error: TransportError) -> RecordingError {
+        RecordingError::Transport(error)
     }
 }
 
@@ -233,12 +242,26 @@ pub struct Recorder {
     output: Rc<RefCell<Kept>>,
     sidecar: Option<Output>,
     path: PathBuf,
+    /// What the stream is put into.
+    transport: Transport,
 }
 
 /// An output and the first error in writing to it.
 struct Kept {
     output: Output,
     failed: Option<io::Error>,
+    /// The whole stream, if there is a transport: it is put into it at the end.
+    gathered: Option<Vec<u8>>,
+}
+
+impl Kept {
+    fn put(&mut self, bytes: &[u8]) {
+        match &mut self.gathered {
+            Some(gathered) => gathered.extend_from_slice(bytes),
+            None if self.failed.is_none() => self.failed = self.output.write_all(bytes).err(),
+            None => {}
+        }
+    }
 }
 
 impl Recorder {
@@ -276,6 +299,8 @@ impl Recorder {
         let find = |name: &str| find_symbol(&program.elf, name);
         let filter = config.filter.config(isa.xlen(), &find);
         let filter = filter.map_err(|error| RecordingError::Filter(error.to_string()))?;
+        let transport = config.transport.transport();
+        transport.check(&settings)?;
         let output = Output::create(path)?;
         let sidecar = match output.is_file() {
             true => Some(Output::create(&sidecar::path_for(path))?),
@@ -284,16 +309,13 @@ impl Recorder {
         let output = Rc::new(RefCell::new(Kept {
             output,
             failed: None,
+            gathered: (transport != Transport::default()).then(Vec::new),
         }));
         let to = Rc::clone(&output);
-        let put = Box::new(move |bytes: &[u8]| {
-            let Kept { output, failed } = &mut *to.borrow_mut();
-            if failed.is_none() {
-                *failed = output.write_all(bytes).err();
-            }
-        });
+        let put = Box::new(move |bytes: &[u8]| to.borrow_mut().put(bytes));
+        let encoder = transport.encoder(&settings);
         let options = WriteOptions::default();
-        let writer = TraceWriter::new(&settings, port, &filter, options, put)?;
+        let writer = TraceWriter::new(&encoder, port, &filter, options, put)?;
         Ok(Recorder {
             writer,
             settings,
@@ -301,6 +323,7 @@ impl Recorder {
             output,
             sidecar,
             path: path.to_path_buf(),
+            transport,
         })
     }
 
@@ -314,9 +337,15 @@ impl Recorder {
         let written = self.writer.done();
         let mut settings = self.settings;
         settings.add_absent(&written.absent);
-        let Some(kept) = Rc::into_inner(self.output).map(RefCell::into_inner) else {
+        let Some(mut kept) = Rc::into_inner(self.output).map(RefCell::into_inner) else {
             return Ok(written); // the writer held the only other reference
         };
+        let mut transport = self.transport;
+        if let Some(stream) = kept.gathered.take() {
+            let (bytes, carried) = transport.wrap(stream, &settings)?;
+            kept.put(&bytes);
+            transport = carried;
+        }
         if let Some(error) = kept.failed {
             return Err(kept.output.failed(error).into());
         }
@@ -324,7 +353,8 @@ impl Recorder {
             let elf = self.program.elf.iter();
             let elf = elf.map(|elf| (&elf.file, elf.bytes.as_slice()));
             let program = &self.program.config.program;
-            let sidecar = trace::sidecar(&self.path, &settings, program, elf);
+            let mut sidecar = trace::sidecar(&self.path, &settings, program, elf);
+            sidecar.transport = TransportSection::of(&transport);
             let text = sidecar.to_toml(false);
             output.write_with(|out| out.write_all(text.as_bytes()))?;
         }
@@ -349,5 +379,74 @@ impl Observer for Recorder {
 impl From<InputError> for RecordingError {
     fn from(error: InputError) -> RecordingError {
         RecordingError::Trace(error.path.clone(), error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hartrace_flow::{Event, Fetched, Insn, SpaceId};
+    use hartrace_isa::Flow;
+    use std::fs;
+    use std::ops::ControlFlow;
+
+    #[derive(Default)]
+    struct Count(u64, u64);
+
+    impl Consumer for Count {
+        fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+            match event {
+                Event::Run(run) => self.0 += u64::from(run.insns),
+                Event::Gap(_) => self.1 += 1,
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// A trace is written in the transport of the configuration, and read by its sidecar.
+    #[test]
+    fn a_trace_in_a_transport() {
+        let folder = std::env::temp_dir().join(format!("hartrace-recorder-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let program = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../programs/sort/sort-rv64gc.elf"
+        );
+        let image = Image::from_elf(&fs::read(program).unwrap()).unwrap();
+        // The first instructions, as long as they follow each other in memory.
+        let plain =
+            |insn: &(u64, Fetched)| Flow::of_retired(insn.1.bits, insn.1.isa).is_sequential();
+        let insns = image.insns(SpaceId::FIRST, 0x8000_0000, 8);
+        let insns: Vec<_> = insns.take_while(plain).collect();
+        assert!(!insns.is_empty());
+        for (name, keys) in [
+            ("plain", ""),
+            ("ram", "[transport]\nram = \"0x1000:0x2000\""),
+            ("pins", "[transport]\npib = 4"),
+        ] {
+            let path = folder.join(format!("{name}.etrace"));
+            let config = Config::parse(keys, &path).unwrap();
+            let mut recorder = Recorder::create(&path, program, config).unwrap();
+            for (pc, fetched) in &insns {
+                let step = Step::Insn(Insn {
+                    pc: *pc,
+                    bits: fetched.bits,
+                    next: pc + u64::from(fetched.len),
+                    ..Insn::default()
+                });
+                recorder.step(HartId(0), &step, &Effects::default());
+            }
+            recorder.finish();
+            let written = recorder.close().unwrap();
+            assert_eq!(written.instructions, insns.len() as u64, "{name}");
+            let mut count = Count::default();
+            Recording::open(&path).unwrap().decode(&mut count).unwrap();
+            assert_eq!((count.0, count.1), (written.instructions, 0), "{name}");
+        }
+        let tandem = Config::parse("[transport]\npib = 4", &folder).unwrap();
+        let refused = Recorder::create(folder.join("a.tandem"), program, tandem);
+        assert!(matches!(refused, Err(RecordingError::Transport(_))));
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

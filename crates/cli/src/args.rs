@@ -23,8 +23,8 @@ pub(crate) use trace::{
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
     Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind,
-    Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Measured, Profile,
-    ProfileFormat, ProfileOf, Sources, Traced,
+    Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Profile, ProfileFormat,
+    ProfileOf, Sources, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -131,7 +131,7 @@ Examples:
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\nreads:   ELF (RV32, RV64), N-Trace (1.0, 1.0.0-rc7), E-Trace (2.0, 1.1.1-draft), tandem traces (2018-11-20), control transfer records (1.0, 0.1.4), Spike logs and CSV, pc lists, ingress CSV",
-    "\nwrites:  N-Trace, E-Trace, tandem traces and control transfer records of these versions, perf brstack, llvm-profgen and AutoFDO text, timelines (Perfetto, Chrome), disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
+    "\nwrites:  N-Trace, E-Trace, tandem traces and control transfer records of these versions, perf brstack, llvm-profgen and AutoFDO text, timelines (Perfetto, Chrome, FST, CTF 2), disassembly, logs (pc list, Spike log, ingress CSV, JSON), file facts (text, JSON)",
     "\nruns:    bare-metal programs (RV32, RV64) on the built-in hart",
     "\nlicence: ",
     env!("CARGO_PKG_LICENSE"),

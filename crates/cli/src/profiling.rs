@@ -1,11 +1,11 @@
 //! Makes profiles of traces and logs.
 
-use crate::args::{CostName, GroupBy, Measured, Traced};
+use crate::args::{CostName, GroupBy, Traced};
 use crate::failure::Failure;
 use crate::settings::Program;
 use crate::source::{Opened, functions, places};
 use crate::talk::Talk;
-use hartrace_analyze::{CallSink, CallSites, FunctionId, Grouping, Measure, Profile};
+use hartrace_analyze::{Added, CallSink, CallSites, Grouping, Measure, Profile, Recording};
 use hartrace_capture::input;
 use hartrace_capture::program::Identity;
 use hartrace_flow::Image;
@@ -23,17 +23,23 @@ pub(crate) struct Profiled<S = ()> {
 
 /// What can be added up over several files.
 pub(crate) trait Sum {
-    /// `ids` are the functions of `more` as they are here.
-    fn add(&mut self, more: Self, ids: &[FunctionId]);
+    /// `ids` are what `more` names, as it is here.
+    fn add(&mut self, more: Self, ids: &Added);
 }
 
 impl Sum for () {
-    fn add(&mut self, (): (), _: &[FunctionId]) {}
+    fn add(&mut self, (): (), _: &Added) {}
 }
 
 impl Sum for CallSites {
-    fn add(&mut self, more: CallSites, ids: &[FunctionId]) {
-        CallSites::add(self, &more, ids);
+    fn add(&mut self, more: CallSites, ids: &Added) {
+        CallSites::add(self, &more, &ids.functions);
+    }
+}
+
+impl Sum for Recording {
+    fn add(&mut self, more: Recording, ids: &Added) {
+        Recording::add(self, more, &ids.nodes);
     }
 }
 
@@ -44,27 +50,30 @@ pub(crate) struct Compared<S> {
     pub(crate) by: Measure,
 }
 
+/// Makes what takes the calls of a file with this program, unless it cannot be made.
+pub(crate) type MakeSink<'m, S> = dyn Fn(&Program) -> Result<S, Failure> + 'm;
+
 /// The profile of all files together, and that of the baseline.
 pub(crate) fn compare<S: CallSink + Sum>(
     (paths, baseline): (&[PathBuf], Option<&Path>),
     args: &Traced,
-    (command, measured): (&str, &Measured),
+    (command, cost, by): (&str, CostName, Grouping),
+    sink: &MakeSink<'_, S>,
     talk: &Talk,
 ) -> Result<Compared<S>, Failure> {
-    let Measured { cost, by } = measured;
     let Some(first) = paths.first() else {
         return Err(Failure::Usage("no file is given"));
     };
     let before: Option<Profiled> = match baseline {
         Some(path) => {
-            let before = profile(path, args, (command, by), talk)?;
-            measure(*cost, &before.profile, path)?;
+            let before = profile(path, args, (command, by), &|_| Ok(()), talk)?;
+            measure(cost, &before.profile, path)?;
             Some(before)
         }
         None => None,
     };
-    let made: Profiled<S> = profile_all(paths, args, (command, by), talk)?;
-    let by = measure(*cost, &made.profile, first)?;
+    let made: Profiled<S> = profile_all(paths, args, (command, by), sink, talk)?;
+    let by = measure(cost, &made.profile, first)?;
     Ok(Compared { made, before, by })
 }
 
@@ -72,12 +81,13 @@ pub(crate) fn compare<S: CallSink + Sum>(
 fn profile_all<S: CallSink + Sum>(
     paths: &[PathBuf],
     args: &Traced,
-    (command, by): (&str, &[GroupBy]),
+    how: (&str, Grouping),
+    sink: &MakeSink<'_, S>,
     talk: &Talk,
 ) -> Result<Profiled<S>, Failure> {
     let mut all: Option<(&Path, Profiled<S>)> = None;
     for path in paths {
-        let next: Profiled<S> = profile(path, args, (command, by), talk)?;
+        let next: Profiled<S> = profile(path, args, how, sink, talk)?;
         match &mut all {
             None => all = Some((path, next)),
             Some((first, all)) => {
@@ -97,7 +107,8 @@ fn profile_all<S: CallSink + Sum>(
 pub(crate) fn profile<S: CallSink>(
     path: &Path,
     args: &Traced,
-    (command, by): (&str, &[GroupBy]),
+    (command, by): (&str, Grouping),
+    sink: &MakeSink<'_, S>,
     talk: &Talk,
 ) -> Result<Profiled<S>, Failure> {
     let Opened {
@@ -107,7 +118,7 @@ pub(crate) fn profile<S: CallSink>(
         source,
     } = Opened::open(path, args, command, talk)?;
     let functions = functions(&program);
-    let mut profiler = S::profiler(&image, functions, grouping(by));
+    let mut profiler = sink(&program)?.profiler(&image, functions, by);
     source.feed_timed((&program, &image, isa), &mut profiler, args.hart)?;
     let (profile, calls) = profiler.finish();
     if profile.doubts.count > 0 {
@@ -122,11 +133,13 @@ pub(crate) fn profile<S: CallSink>(
     })
 }
 
-fn grouping(by: &[GroupBy]) -> Grouping {
+/// What is told apart.
+pub(crate) fn grouping(by: &[GroupBy]) -> Grouping {
     Grouping {
         harts: by.contains(&GroupBy::Hart),
         contexts: by.contains(&GroupBy::Context),
         modes: by.contains(&GroupBy::Mode),
+        sites: false,
     }
 }
 

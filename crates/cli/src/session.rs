@@ -16,6 +16,7 @@ use crate::talk::Talk;
 use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::output::Output;
+use hartrace_capture::sidecar;
 use hartrace_capture::trace::{Decoded, Format, Known, Refusal, Trace};
 use hartrace_flow::{HartId, Image};
 use hartrace_isa::Isa;
@@ -187,6 +188,16 @@ impl<'a> Session<'a> {
             Refusal::Pins => Failure::Usage("--pib is for N-Trace and E-Trace only"),
             refusal => trace::refused(self.path, refusal, command).into(),
         })
+    }
+
+    /// Opens a file with data packets of the trace. It has the transport that its own
+    /// sidecar names, or else that of the trace.
+    pub(crate) fn open_data(&self, path: &Path) -> Result<Input, Failure> {
+        let own = sidecar::find(path)?;
+        let config = own.as_ref().unwrap_or(&self.config);
+        let transport = config.transport.transport();
+        let opened = transport.open(Input::open(path)?, &self.config);
+        opened.map_err(|error| trace::refused(path, Refusal::Transport(error), "decode").into())
     }
 
     /// The format of the trace.

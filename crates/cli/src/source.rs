@@ -7,7 +7,7 @@ use crate::logs;
 use crate::session::{Loaded, Session};
 use crate::settings::Program;
 use crate::talk::Talk;
-use hartrace_analyze::{Functions, PartCounter, Places, RunCount};
+use hartrace_analyze::{Functions, PartCounter, Places, RunCount, Scopes};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
@@ -146,6 +146,23 @@ pub(crate) fn places(program: &Program) -> Places<'_> {
     places
 }
 
+/// The functions and lines of a program, as profiles for LLVM name them.
+pub(crate) fn scopes(program: &Program) -> Result<Vec<Scopes>, Failure> {
+    let elf = program.elf.iter();
+    let scopes = elf.filter_map(|elf| Scopes::from_elf(&elf.bytes, elf.file.base));
+    let scopes: Vec<Scopes> = scopes.collect();
+    match scopes.is_empty() {
+        false => Ok(scopes),
+        true => {
+            let message = "the program has no debugging information";
+            Err(Diagnostic::new(Code::NoLines, message)
+                .note("a profile for LLVM has functions and their lines")
+                .help("compile the program with -g, or give the ELF file with -e")
+                .into())
+        }
+    }
+}
+
 impl<'a> Source<'a> {
     /// Whether there may be timestamps.
     pub(crate) fn may_have_time(&mut self) -> Result<bool, Failure> {
@@ -215,10 +232,13 @@ impl<'a> Source<'a> {
     pub(crate) fn with_data(self, data: &Path) -> Result<Source<'a>, Failure> {
         let Source { session, data: of } = self;
         match of {
-            Data::Trace(trace) if trace.can_join() => Ok(Source {
-                session,
-                data: Data::Trace(Box::new(trace.with_data(Input::open(data)?)?)),
-            }),
+            Data::Trace(trace) if trace.can_join() => {
+                let input = session.open_data(data)?;
+                Ok(Source {
+                    session,
+                    data: Data::Trace(Box::new(trace.with_data(input)?)),
+                })
+            }
             _ => Err(no_data_trace(session.path).into()),
         }
     }

@@ -31,8 +31,9 @@ mod explain;
 mod follow;
 pub(crate) mod history;
 mod packet;
-pub(crate) mod quick;
+mod quick;
 mod read;
+mod transfers;
 mod write;
 
 pub use config::{Compression, DataConfig, DataLayout};
@@ -41,6 +42,7 @@ pub(crate) use encode::DataEncoder;
 pub use explain::explain_data;
 pub use follow::DataFollower;
 pub use packet::{DataPacket, Outstanding};
+pub(crate) use transfers::{Batch, Transfers};
 
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,7 @@ mod trail;
 mod way;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
@@ -33,10 +34,11 @@ use hartrace_flow::{Blocks, Consumer, Rules};
 
 use self::modes::Modes;
 use self::source::Source;
+use crate::data::Transfers;
 use crate::frame::{self, Encapsulated, Framer, Kind, Piece};
 use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
-use crate::{Config, DataLayout, DataPacket, Fault, Layout, MAX_PAYLOAD, Packet, data};
+use crate::{Config, DataLayout, Fault, Layout, MAX_PAYLOAD, Packet};
 
 /// Reconstructs what harts did from their packets and the program's code.
 ///
@@ -117,6 +119,8 @@ pub struct Settings {
     layout: Layout,
     /// Of data packets, if they are decoded.
     data: Option<DataLayout>,
+    /// The same for those that are loads and stores.
+    transfers: Option<Arc<Transfers>>,
     modes: Modes,
     /// Packets can be read by the fast path.
     plain: bool,
@@ -133,6 +137,10 @@ impl Settings {
             given: self.given.clone(),
             layout: config.layout(),
             data: config.data_layout(),
+            transfers: match modes.data_config == self.modes.data_config {
+                true => self.transfers.clone(),
+                false => Transfers::new(&config).map(Arc::new),
+            },
             modes,
             plain: self.plain,
             current: self.current,
@@ -194,9 +202,7 @@ pub enum Message {
     Plain(Plain),
     /// Any.
     Packet(Packet),
-    /// A load or store of data trace.
-    Transfer(DataPacket),
-    /// Any packet of data trace: its payload.
+    /// A packet of data trace: its payload.
     Data(Bytes),
     /// A packet of data trace, where it is not known whether there is any.
     Unexpected,
@@ -226,6 +232,11 @@ impl Bytes {
     fn get(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
+
+    /// With what comes after them, and their number.
+    fn padded(&self) -> (&[u8; MAX_PAYLOAD], usize) {
+        (&self.bytes, self.len.into())
+    }
 }
 
 impl Protocol for ETrace {
@@ -240,6 +251,7 @@ impl Protocol for ETrace {
             given: Box::new(config.clone()),
             layout: config.layout(),
             data: config.data_layout(),
+            transfers: Transfers::new(config).map(Arc::new),
             modes: Modes::of(config),
             plain: config.encapsulation.is_reference() && config.layout().is_plain(),
             current: 0,
@@ -268,15 +280,29 @@ impl Protocol for ETrace {
         if !settings.plain {
             return None;
         }
-        let Some(len) = frame::instruction(header) else {
-            return quick_data(settings, bytes);
-        };
+        let len = frame::instruction(header)?;
         let word = u64::from_le_bytes(word);
         let message = match quick::plain(word, len, &settings.layout) {
             Some(packet) => Message::Plain(packet),
             None => Message::Packet(quick::format_0(word, len, &settings.layout)?),
         };
         Some((0, message, len + 1))
+    }
+
+    #[inline]
+    fn several<C: Consumer>(sources: &mut Sources<'_, ETrace>, bytes: &[u8], out: &mut C) -> usize {
+        let settings = sources.settings();
+        let is_data = bytes
+            .first()
+            .is_some_and(|&byte| frame::data(byte).is_some());
+        if !is_data || !settings.plain || settings.modes.data == Some(false) {
+            return 0;
+        }
+        // Packets of this encapsulation do not name their source.
+        let source = sources.with_settings(0);
+        source.map_or(0, |(source, settings)| {
+            source.transfers(bytes, settings, out)
+        })
     }
 
     #[inline(always)]
@@ -336,19 +362,6 @@ fn read_packet(settings: &Settings, packet: Encapsulated<'_>) -> Read<Message> {
             None => Read::Message(src, Message::Unexpected),
         },
     }
-}
-
-/// A short load or store at the front of the bytes.
-#[inline]
-fn quick_data(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
-    let layout = settings.data.as_ref()?;
-    let (window, _) = bytes.split_first_chunk::<{ data::quick::WINDOW }>()?;
-    let len = frame::data(*window.first()?)?;
-    if settings.modes.data == Some(false) {
-        return None;
-    }
-    let packet = data::quick::transfer(window, len, layout)?;
-    Some((0, Message::Transfer(packet), len + 1))
 }
 
 /// A synchronisation: it may show that a support packet was not one.

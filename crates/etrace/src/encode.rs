@@ -131,9 +131,8 @@ impl Encode for Hart {
         self.take_data(data, sink);
     }
 
-    #[inline]
-    fn access<S: Sink>(&mut self, _: &Config, access: &Access, sink: &mut S) {
-        self.take_access(access, sink);
+    fn accesses<S: Sink>(&mut self, _: &Config, accesses: &[Access], sink: &mut S) {
+        self.take_accesses(accesses, sink);
     }
 
     fn finish<S: Sink>(&mut self, config: &Config, sink: &mut S) {

@@ -226,6 +226,15 @@ pub trait Protocol: Copy + Debug + PartialEq + Sized {
         None
     }
 
+    /// Decodes messages at the front of the bytes, which start with a message, as many
+    /// as are alike: how many bytes they are. 0 if [`Protocol::read`] has to read the
+    /// first. Only speed depends on it.
+    #[inline(always)]
+    fn several<C: Consumer>(sources: &mut Sources<'_, Self>, bytes: &[u8], out: &mut C) -> usize {
+        let _ = (sources, bytes, out);
+        0
+    }
+
     /// Hands a message to its source. To be changed where messages concern all
     /// sources.
     #[inline(always)]
@@ -319,7 +328,8 @@ impl<'a, P: Protocol> Decoder<'a, P> {
     pub fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
         let mut rest = bytes;
         loop {
-            let flow = match self.quick(&mut rest, out) {
+            let quick = self.quick(&mut rest, out);
+            let flow = match quick.or_else(|| self.several(&mut rest, out)) {
                 Some(flow) => flow,
                 None => match self.framer.next_piece(&mut rest) {
                     Some((at, piece)) => self.sources.piece(at, piece, out),
@@ -348,6 +358,21 @@ impl<'a, P: Protocol> Decoder<'a, P> {
         *bytes = bytes.get(len..).unwrap_or_default();
         let sources = &mut self.sources;
         Some(P::message(sources, number, &message, place, out))
+    }
+
+    /// Messages at the front of the bytes that are decoded at once, if there are any.
+    #[inline(always)]
+    fn several<C: Consumer>(&mut self, bytes: &mut &[u8], out: &mut C) -> Option<ControlFlow<()>> {
+        if self.framer.is_inside() {
+            return None;
+        }
+        let len = P::several(&mut self.sources, bytes, out);
+        if len == 0 {
+            return None;
+        }
+        self.framer.pass(len);
+        *bytes = bytes.get(len..).unwrap_or_default();
+        Some(self.sources.take_pause())
     }
 
     /// The stream ends here.

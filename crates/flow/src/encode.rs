@@ -150,10 +150,11 @@ pub trait Encode {
         let _ = (config, data, sink);
     }
 
-    /// One data access, as [`IngressSink::access`].
-    #[inline]
-    fn access<S: Sink>(&mut self, config: &Self::Config, access: &Access, sink: &mut S) {
-        self.data(config, &DataIngress::unified(access, 0), sink);
+    /// Data accesses, as [`IngressSink::accesses`].
+    fn accesses<S: Sink>(&mut self, config: &Self::Config, accesses: &[Access], sink: &mut S) {
+        for access in accesses {
+            self.data(config, &DataIngress::unified(access, 0), sink);
+        }
     }
 
     /// No block follows.
@@ -283,13 +284,16 @@ impl<E: Encode, S: Sink> IngressSink for Encoder<E, S> {
         }
     }
 
-    #[inline]
-    fn access(&mut self, id: HartId, access: &Access) {
+    fn accesses(&mut self, id: HartId, accesses: &[Access]) {
         match self.harts.get_mut(self.recent) {
             Some((recent, hart)) if *recent == id => {
-                hart.access(&self.config, access, &mut self.sink);
+                hart.accesses(&self.config, accesses, &mut self.sink);
             }
-            _ => self.data(id, &DataIngress::unified(access, 0)),
+            _ => {
+                for access in accesses {
+                    self.data(id, &DataIngress::unified(access, 0));
+                }
+            }
         }
     }
 

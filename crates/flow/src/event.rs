@@ -198,6 +198,64 @@ impl DataAccess {
     }
 }
 
+/// Runs that come again under the same name, with the data accesses of their
+/// instructions.
+#[derive(Clone, Copy, Debug)]
+pub struct TiedRuns<'a> {
+    kept: Kept,
+    runs: &'a [Run],
+    /// How many accesses there are up to the end of each run.
+    ends: &'a [u32],
+    accesses: &'a [DataAccess],
+}
+
+impl<'a> TiedRuns<'a> {
+    pub(crate) const fn new(
+        kept: Kept,
+        runs: &'a [Run],
+        ends: &'a [u32],
+        accesses: &'a [DataAccess],
+    ) -> TiedRuns<'a> {
+        TiedRuns {
+            kept,
+            runs,
+            ends,
+            accesses,
+        }
+    }
+
+    /// The name of the runs.
+    #[must_use]
+    #[inline]
+    pub const fn kept(&self) -> Kept {
+        self.kept
+    }
+
+    /// The runs.
+    #[must_use]
+    #[inline]
+    pub const fn runs(&self) -> &'a [Run] {
+        self.runs
+    }
+
+    /// The accesses of all of them.
+    #[must_use]
+    #[inline]
+    pub const fn accesses(&self) -> &'a [DataAccess] {
+        self.accesses
+    }
+
+    /// Each run with its accesses.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a Run, &'a [DataAccess])> + use<'a> {
+        let (mut from, accesses) = (0, self.accesses);
+        self.runs.iter().zip(self.ends).map(move |(run, &end)| {
+            let own = accesses.get(from..end as usize);
+            from = end as usize;
+            (run, own.unwrap_or_default())
+        })
+    }
+}
+
 /// The parts of an access that a trace reports one after the other. Only a decoder
 /// whose output is not [tied](crate::Tie) gives parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -345,6 +403,21 @@ pub trait Consumer {
         self.runs(hart, runs)
     }
 
+    /// As [`Consumer::kept_runs`], each run followed by the accesses of its instructions.
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for (run, accesses) in tied.iter() {
+            let mut pause = self.runs(hart, core::slice::from_ref(run)).is_break();
+            if !accesses.is_empty() {
+                pause |= self.accesses(hart, accesses).is_break();
+            }
+            if pause {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
+
     /// Whether [`Consumer::kept_runs`] costs it less than [`Consumer::runs`]. A source
     /// may gather the runs of others and give many at once.
     fn keeps(&self) -> bool {
@@ -415,6 +488,10 @@ macro_rules! passed_on {
 
             fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
                 (**self).kept_runs(hart, kept, runs)
+            }
+
+            fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+                (**self).tied_runs(hart, tied)
             }
 
             fn keeps(&self) -> bool {

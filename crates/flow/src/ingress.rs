@@ -98,11 +98,12 @@ pub trait IngressSink {
         let _ = (hart, access);
     }
 
-    /// One data access of the unified form, as [`IngressSink::data`]: for a port that
-    /// knows no more than the access itself.
-    #[inline]
-    fn access(&mut self, hart: HartId, access: &Access) {
-        self.data(hart, &DataIngress::unified(access, 0));
+    /// Data accesses of the unified form, as [`IngressSink::data`]: for a port that
+    /// knows no more than the accesses themselves.
+    fn accesses(&mut self, hart: HartId, accesses: &[Access]) {
+        for access in accesses {
+            self.data(hart, &DataIngress::unified(access, 0));
+        }
     }
 
     /// Nothing follows.

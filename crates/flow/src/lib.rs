@@ -106,7 +106,7 @@ pub use check::{Check, Checked, Difference, Inference, Unreported, What};
 pub use decode::Decode;
 pub use event::{
     Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,
-    Part, Reason, Run, Warning,
+    Part, Reason, Run, TiedRuns, Warning,
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;

@@ -7,17 +7,25 @@
 //! access to the next instruction that makes one of its kind and size, and gives it
 //! after the run of that instruction.
 //!
+//! Runs that come again under the same name ([`Kept`]) are looked at once; from then
+//! on the accesses of all of them are compared and given in one go. Only where they do
+//! not fit is it done run by run, to find the place.
+//!
 //! If an access does not fit, or one is missing, the rest up to the next
 //! synchronisation is given without an instruction, after a [`DataGap`]. Where the
 //! decoder has given one already, there is no second.
 
-use alloc::collections::VecDeque;
+mod plans;
+mod waiting;
+
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
+use self::plans::{Code, RunPlans, SlicePlan, SlicePlans};
+use self::waiting::{Hart, Held, is_sync, space_of};
 use crate::{
-    AccessKind, Consumer, DataAccess, DataGap, Event, HartId, Image, Mark, Part, PerHart, Reason,
-    Reported, Run, SpaceId, Touch,
+    Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, Reason,
+    Reported, Run, TiedRuns,
 };
 
 /// Runs and other events that wait for accesses, at most; then accesses are missing.
@@ -26,9 +34,6 @@ const MOST_HELD: usize = 1 << 16;
 /// Accesses that wait for instructions, at most.
 const MOST_WAITING: usize = 1 << 20;
 
-/// Accesses that have left, at which the others are moved to the front.
-const COMPACT: usize = 1 << 12;
-
 /// The accesses and instructions of all harts that have not been brought together.
 #[derive(Clone, Debug)]
 pub struct Tie<'a> {
@@ -36,39 +41,30 @@ pub struct Tie<'a> {
     reported: Reported,
     /// What is reported where accesses and instructions do not fit.
     mismatch: Reason,
-    plans: Plans,
+    plans: RunPlans,
+    slices: SlicePlans,
     harts: PerHart<Hart>,
     /// Where in the trace the events are, roughly.
     at: u64,
-    /// Accesses of the run that is given next.
-    ready: usize,
-}
-
-/// What is known of one hart.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Hart {
-    space: SpaceId,
-    /// Accesses that no instruction has taken, from `head` on.
-    waiting: Vec<DataAccess>,
-    head: usize,
-    /// Accesses that have left.
-    taken: u64,
-    /// Synchronisations: how many accesses came before each.
-    syncs: VecDeque<u64>,
-    /// Events that come after a run whose accesses are not there yet, that run first.
-    held: VecDeque<Event>,
-    /// Accesses are given without an instruction until the next synchronisation.
-    loose: bool,
-    /// A gap was given since the last synchronisation.
-    gap: bool,
 }
 
 /// Whether a run can be given.
 enum Fit {
-    Yes,
+    /// With so many accesses, the first of those that wait.
+    Yes(usize),
     /// Accesses are missing that may come.
     Later,
     No,
+}
+
+/// Whether a slice of runs can be given.
+enum FitSlice {
+    /// With so many accesses, the first of those that wait.
+    Yes(usize),
+    /// Accesses are missing that may come.
+    Later,
+    /// Its runs must be looked at one by one.
+    Each,
 }
 
 impl<'a> Tie<'a> {
@@ -80,10 +76,10 @@ impl<'a> Tie<'a> {
             image,
             reported,
             mismatch,
-            plans: Plans::default(),
+            plans: RunPlans::default(),
+            slices: SlicePlans::default(),
             harts: PerHart::default(),
             at: 0,
-            ready: 0,
         }
     }
 
@@ -97,7 +93,8 @@ impl<'a> Tie<'a> {
     pub fn set_reported(&mut self, reported: Reported) {
         if reported != self.reported {
             self.reported = reported;
-            self.plans = Plans::default();
+            self.plans = RunPlans::default();
+            self.forget_slices();
         }
     }
 
@@ -133,41 +130,22 @@ impl<C: Consumer> Tied<'_, '_, C> {
         for id in harts {
             let hart = self.tie.harts.of(id);
             hart.sync();
-            hart.held.push_back(Event::Mark(Mark::Sync(0)));
+            hart.hold_event(Event::Mark(Mark::Sync(0)));
             self.give_up(id);
             // Nothing follows that a pause could come before.
             let _ = self.settle(id);
         }
     }
 
-    /// One run: gives it with its accesses, or keeps it until they are there.
-    fn run(&mut self, id: HartId, run: &Run) -> ControlFlow<()> {
-        let hart = self.tie.harts.of(id);
-        if !hart.held.is_empty() {
-            return self.hold(id, Event::Run(*run));
-        }
-        match self.tie.fit(id, run) {
-            Fit::Yes => self.give(id, run),
-            Fit::Later => self.hold(id, Event::Run(*run)),
-            Fit::No => {
-                let flow = self.mismatch(id, run);
-                self.loosen(id);
-                flow
-            }
-        }
-    }
-
-    /// A run and its accesses, which [`Tie::fit`] has taken out.
+    /// Gives a run with its accesses, the first of those that wait.
     #[inline]
-    fn give(&mut self, id: HartId, run: &Run) -> ControlFlow<()> {
+    fn give(&mut self, id: HartId, run: &Run, count: usize) -> ControlFlow<()> {
         let mut flow = self.out.runs(id, core::slice::from_ref(run));
-        let count = core::mem::take(&mut self.tie.ready);
         if count > 0 {
             let hart = self.tie.harts.of(id);
-            if self.out.accesses(id, hart.first(count)).is_break() {
-                flow = ControlFlow::Break(());
-            }
-            hart.drop(count);
+            let accesses = hart.waiting.first(count);
+            flow = both(flow, self.out.accesses(id, accesses));
+            hart.take(count);
         }
         flow
     }
@@ -175,10 +153,9 @@ impl<C: Consumer> Tied<'_, '_, C> {
     #[cold]
     fn mismatch(&mut self, id: HartId, run: &Run) -> ControlFlow<()> {
         let flow = self.out.event(id, &Event::Run(*run));
-        match self.gap(id, run.start) {
-            ControlFlow::Break(()) => ControlFlow::Break(()),
-            ControlFlow::Continue(()) => flow,
-        }
+        let flow = both(flow, self.gap(id, run.start));
+        self.loosen(id);
+        flow
     }
 
     /// Accesses are missing or do not fit, unless that is known already.
@@ -206,10 +183,9 @@ impl<C: Consumer> Tied<'_, '_, C> {
     /// instruction.
     fn give_loose(&mut self, id: HartId) {
         let hart = self.tie.harts.of(id);
-        let all = hart.available();
-        let waiting = hart.waiting.get_mut(hart.head..hart.head + all);
+        let available = hart.available();
         let mut count = 0;
-        for access in waiting.unwrap_or_default() {
+        for access in hart.waiting.first_mut(available) {
             if matches!(access.part, Part::Request(_)) {
                 break;
             }
@@ -218,81 +194,137 @@ impl<C: Consumer> Tied<'_, '_, C> {
         }
         if count > 0 {
             // A pause can wait for the next event.
-            let _ = self.out.accesses(id, hart.first(count));
-            hart.drop(count);
+            let _ = self.out.accesses(id, hart.waiting.first(count));
+            hart.take(count);
         }
-    }
-
-    #[cold]
-    fn hold(&mut self, id: HartId, event: Event) -> ControlFlow<()> {
-        let hart = self.tie.harts.of(id);
-        hart.held.push_back(event);
-        if hart.held.len() > MOST_HELD {
-            self.give_up(id);
-        }
-        self.settle(id)
     }
 
     /// The responses that are missing will not come, nor will the accesses of the
     /// run that waits.
     #[cold]
     fn give_up(&mut self, id: HartId) {
-        let hart = self.tie.harts.of(id);
-        for access in &mut hart.waiting {
-            access.part = Part::Whole;
-        }
+        self.give_up_requests(id, usize::MAX);
         let _ = self.settle(id);
-        if let Some(&Event::Run(run)) = self.tie.harts.of(id).held.front() {
+        let Tie { harts, slices, .. } = &mut *self.tie;
+        let hart = harts.of(id);
+        hart.detach_first(slices);
+        if let Some(&Held::Runs(len)) = hart.held.front()
+            && let Some(&run) = hart.runs.first(1).first()
+        {
+            hart.runs.drop(1);
             let _ = self.mismatch(id, &run);
-            self.loosen(id);
-            self.tie.harts.of(id).held.pop_front();
+            self.tie.harts.of(id).leave_runs(len - 1);
         }
     }
 
     /// Gives what was held back, as far as accesses are there.
     fn settle(&mut self, id: HartId) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
-        while let Some(&event) = self.tie.harts.of(id).held.front() {
-            let given = match event {
-                Event::Run(run) => match self.tie.fit(id, &run) {
-                    Fit::Yes => self.give(id, &run),
-                    Fit::Later => break,
-                    Fit::No => {
-                        let flow = self.mismatch(id, &run);
-                        self.loosen(id);
-                        flow
+        loop {
+            flow = both(flow, self.settle_slices(id));
+            let hart = self.tie.harts.of(id);
+            match hart.held.front().copied() {
+                // It waits.
+                None | Some(Held::Slice { .. }) => return flow,
+                Some(Held::Runs(len)) => {
+                    let (given, more) = self.settle_runs(id, len);
+                    flow = both(flow, more);
+                    self.tie.harts.of(id).leave_runs(len - given);
+                    if given < len {
+                        return flow;
                     }
-                },
-                event => self.pass(id, &event),
-            };
-            if given.is_break() {
-                flow = ControlFlow::Break(());
+                }
+                Some(Held::Event) => {
+                    if let Some(&event) = hart.events.front() {
+                        flow = both(flow, self.pass(id, &event));
+                    }
+                    let hart = self.tie.harts.of(id);
+                    hart.events.pop_front();
+                    hart.held.drop(1);
+                }
             }
-            self.tie.harts.of(id).held.pop_front();
+        }
+    }
+
+    /// Gives slices that are held back first, as far as their accesses are there. One
+    /// that must be looked at run by run has no plan afterwards.
+    fn settle_slices(&mut self, id: HartId) -> ControlFlow<()> {
+        let Tie {
+            harts,
+            slices,
+            reported,
+            ..
+        } = &mut *self.tie;
+        let hart = harts.of(id);
+        let mut flow = ControlFlow::Continue(());
+        while let Some(&Held::Slice { plan, next }) = hart.held.front() {
+            let Some(plan) = slices.get(plan) else {
+                break;
+            };
+            let fit = match hart.loose || !reported.each {
+                true => FitSlice::Yes(0),
+                false => fit_slice(hart, slices, &plan),
+            };
+            match fit {
+                FitSlice::Yes(0) => {
+                    let (runs, _) = slices.runs(&plan, next);
+                    flow = both(flow, self.out.kept_runs(id, plan.kept, runs));
+                }
+                FitSlice::Yes(count) => {
+                    let (runs, ends) = slices.runs(&plan, next);
+                    let accesses = hart.waiting.first(count);
+                    let tied = TiedRuns::new(plan.kept, runs, ends, accesses);
+                    flow = both(flow, self.out.tied_runs(id, &tied));
+                    hart.take(count);
+                }
+                FitSlice::Later => break,
+                FitSlice::Each => {
+                    hart.detach_first(slices);
+                    break;
+                }
+            }
+            hart.held.drop(1);
         }
         flow
+    }
+
+    /// Gives so many runs that were held back, as far as their accesses are there: how
+    /// many of them.
+    fn settle_runs(&mut self, id: HartId, len: usize) -> (usize, ControlFlow<()>) {
+        let mut flow = ControlFlow::Continue(());
+        for given in 0..len {
+            let Some(&run) = self.tie.harts.of(id).runs.first(1).first() else {
+                break;
+            };
+            flow = match self.tie.fit(id, &run) {
+                Fit::Yes(count) => both(flow, self.give(id, &run, count)),
+                Fit::Later => return (given, flow),
+                Fit::No => both(flow, self.mismatch(id, &run)),
+            };
+            self.tie.harts.of(id).runs.drop(1);
+        }
+        (len, flow)
     }
 
     /// An event other than a run or an access, in its place.
     fn pass(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
         if !is_sync(event) {
             if let Event::Context(owner) = event {
-                let context = owner.context;
-                let space = context.map_or(SpaceId::FIRST, |c| self.tie.image.space_of(c));
-                self.tie.harts.of(id).space = space;
+                self.tie.harts.of(id).space = space_of(self.tie.image, owner);
             }
             if let Event::DataGap(_) = event {
                 self.tie.harts.of(id).gap = true;
             }
             return self.out.event(id, event);
         }
-        self.give_up_requests(id);
         let hart = self.tie.harts.of(id);
-        let left = hart.available() > 0;
+        let available = hart.available();
+        self.give_up_requests(id, available);
+        let hart = self.tie.harts.of(id);
         let was_loose = hart.loose || !self.tie.reported.each;
         self.give_loose(id);
         let mut flow = ControlFlow::Continue(());
-        if left && !was_loose && !matches!(event, Event::Gap(_)) {
+        if available > 0 && !was_loose && !matches!(event, Event::Gap(_)) {
             flow = self.gap(id, 0);
         }
         let hart = self.tie.harts.of(id);
@@ -306,16 +338,15 @@ impl<C: Consumer> Tied<'_, '_, C> {
         }
     }
 
-    /// Requests before a synchronisation that is reached are not answered.
-    fn give_up_requests(&mut self, id: HartId) {
+    /// Requests among the first so many accesses are not answered.
+    fn give_up_requests(&mut self, id: HartId, count: usize) {
         let hart = self.tie.harts.of(id);
-        let all = hart.available();
-        let waiting = hart.waiting.get_mut(hart.head..hart.head + all);
-        for access in waiting.unwrap_or_default() {
+        for access in hart.waiting.all_mut().iter_mut().take(count) {
             access.part = Part::Whole;
         }
     }
 
+    /// One access or a part of one.
     fn access(&mut self, id: HartId, data: &DataAccess) -> ControlFlow<()> {
         let hart = self.tie.harts.of(id);
         match data.part {
@@ -324,7 +355,8 @@ impl<C: Consumer> Tied<'_, '_, C> {
                 hart.waiting.push(*data);
                 if hart.waiting.len() > MOST_WAITING {
                     // No instructions for them: they cannot be kept for ever.
-                    self.give_up_requests(id);
+                    let available = hart.available();
+                    self.give_up_requests(id, available);
                     self.loosen(id);
                     return ControlFlow::Continue(());
                 }
@@ -340,93 +372,33 @@ impl<C: Consumer> Tied<'_, '_, C> {
     }
 }
 
-impl Hart {
-    /// A synchronisation: accesses that come belong to instructions after it.
-    fn sync(&mut self) {
-        let all = self.waiting.len() - self.head;
-        self.syncs.push_back(self.taken + all as u64);
+/// A break if either is one.
+#[inline]
+const fn both(one: ControlFlow<()>, other: ControlFlow<()>) -> ControlFlow<()> {
+    match one {
+        ControlFlow::Break(()) => one,
+        ControlFlow::Continue(()) => other,
     }
-
-    /// Whether a gap was given since the last synchronisation, or waits before the next.
-    fn has_gap(&self) -> bool {
-        let mut held = self.held.iter().take_while(|event| !is_sync(event));
-        self.gap || held.any(|event| matches!(event, Event::DataGap(_)))
-    }
-
-    /// Accesses before the next synchronisation.
-    #[inline]
-    fn available(&self) -> usize {
-        let all = self.waiting.len() - self.head;
-        match self.syncs.front() {
-            None => all,
-            Some(sync) => (sync - self.taken) as usize,
-        }
-    }
-
-    /// The first so many of them.
-    #[inline]
-    fn first(&self, count: usize) -> &[DataAccess] {
-        let first = self.waiting.get(self.head..self.head + count);
-        first.unwrap_or_default()
-    }
-
-    /// Forgets them.
-    #[inline]
-    fn drop(&mut self, count: usize) {
-        self.head += count;
-        self.taken += count as u64;
-        if self.head == self.waiting.len() {
-            self.waiting.clear();
-            self.head = 0;
-        } else if self.head >= COMPACT {
-            self.waiting.drain(..self.head);
-            self.head = 0;
-        }
-    }
-
-    /// The response to the oldest request with its id.
-    fn answer(&mut self, data: &DataAccess) {
-        let Part::Response(id) = data.part else {
-            return;
-        };
-        let asked = Part::Request(id);
-        let waiting = self.waiting.get_mut(self.head..).unwrap_or_default();
-        let request = waiting.iter_mut().find(|access| access.part == asked);
-        if let Some(request) = request {
-            request.part = Part::Whole;
-            match request.access.kind {
-                AccessKind::Load => request.access.data = data.access.data,
-                // Of an atomic the value read.
-                _ => request.access.operand = data.access.operand,
-            }
-        }
-    }
-}
-
-/// Whether all accesses before an event belong to instructions before it.
-const fn is_sync(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Mark(Mark::Sync(_) | Mark::Off) | Event::Gap(_)
-    )
 }
 
 impl Tie<'_> {
     /// Finds the accesses of a run among those that wait, if they are all there.
-    #[inline]
     fn fit(&mut self, id: HartId, run: &Run) -> Fit {
-        self.ready = 0;
         let hart = self.harts.of(id);
         if hart.loose || !self.reported.each {
-            return Fit::Yes;
+            return Fit::Yes(0);
         }
-        let plan = self.plans.of(self.image, hart.space, run, &self.reported);
+        let code = Code {
+            image: self.image,
+            space: hart.space,
+            reported: &self.reported,
+        };
+        let expected = self.plans.of(code, run);
         let available = hart.available();
-        let waiting = hart.waiting.get_mut(hart.head..hart.head + available);
-        let mut waiting = waiting.unwrap_or_default().iter_mut();
+        let mut waiting = hart.waiting.first_mut(available).iter_mut();
         let mut next = waiting.next();
         let mut used = 0;
-        for expected in plan {
+        for expected in expected {
             match &mut next {
                 Some(data) if expected.fits(data) => {
                     if matches!(data.part, Part::Request(_)) {
@@ -441,182 +413,151 @@ impl Tie<'_> {
                 _ => return Fit::No,
             }
         }
-        self.ready = used;
-        Fit::Yes
+        Fit::Yes(used)
+    }
+
+    /// The plan for a slice that has not come before: its number.
+    #[cold]
+    fn examine(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> u32 {
+        if self.slices.is_full() {
+            self.forget_slices();
+        }
+        let code = Code {
+            image: self.image,
+            space: self.harts.of(id).space_after(self.image),
+            reported: &self.reported,
+        };
+        self.slices.examine(code, kept, runs)
+    }
+
+    /// Forgets the plans of slices.
+    #[cold]
+    fn forget_slices(&mut self) {
+        for (_, hart) in self.harts.iter_mut() {
+            hart.detach_all(&mut self.slices);
+        }
+        self.slices = SlicePlans::default();
+    }
+}
+
+/// Finds the accesses of a slice of runs among those that wait, if they are all there.
+#[inline]
+fn fit_slice(hart: &mut Hart, slices: &SlicePlans, plan: &SlicePlan) -> FitSlice {
+    if !plan.is_exact {
+        return FitSlice::Each;
+    }
+    let count = plan.count();
+    if hart.available() < count {
+        return match hart.syncs.is_empty() {
+            true => FitSlice::Later,
+            false => FitSlice::Each,
+        };
+    }
+    match slices.assign(plan, hart.waiting.first_mut(count)) {
+        true => FitSlice::Yes(count),
+        false => FitSlice::Each,
     }
 }
 
 impl<C: Consumer> Consumer for Tied<'_, '_, C> {
-    #[inline]
     fn accesses(&mut self, id: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
         let hart = self.tie.harts.of(id);
         // The usual case: they wait for their instructions.
         let whole = |access: &DataAccess| access.part == Part::Whole;
-        if hart.held.is_empty()
-            && !hart.loose
+        if !hart.loose
             && self.tie.reported.each
             && hart.waiting.len() + accesses.len() <= MOST_WAITING
             && accesses.iter().all(whole)
         {
-            hart.waiting.extend_from_slice(accesses);
-            return ControlFlow::Continue(());
+            hart.waiting.extend(accesses);
+            return match hart.held.is_empty() {
+                true => ControlFlow::Continue(()),
+                false => self.settle(id),
+            };
         }
         let mut flow = ControlFlow::Continue(());
         for access in accesses {
-            if self.access(id, access).is_break() {
-                flow = ControlFlow::Break(());
-            }
+            flow = both(flow, self.access(id, access));
         }
         flow
     }
 
     fn event(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
         match event {
-            Event::Run(run) => self.run(id, run),
+            Event::Run(run) => self.runs(id, core::slice::from_ref(run)),
             Event::Access(data) => self.access(id, data),
             event => {
                 let hart = self.tie.harts.of(id);
                 if is_sync(event) {
                     hart.sync();
                 }
-                match hart.held.is_empty() {
-                    true => self.pass(id, event),
-                    false => self.hold(id, *event),
+                if hart.held.is_empty() {
+                    return self.pass(id, event);
                 }
+                hart.hold_event(*event);
+                if hart.held_len() > MOST_HELD {
+                    self.give_up(id);
+                }
+                self.settle(id)
             }
         }
     }
 
     fn runs(&mut self, id: HartId, runs: &[Run]) -> ControlFlow<()> {
-        let mut flow = ControlFlow::Continue(());
-        for run in runs {
-            if self.run(id, run).is_break() {
-                flow = ControlFlow::Break(());
-            }
+        let hart = self.tie.harts.of(id);
+        hart.hold_runs(runs);
+        if hart.held_len() > MOST_HELD {
+            self.give_up(id);
         }
-        flow
+        self.settle(id)
     }
-}
 
-/// An access that an instruction of a run makes.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    insn: u32,
-    kind: AccessKind,
-    size: u8,
-    /// A store-conditional, which may also fail.
-    conditional: bool,
-    /// It may be missing: a store-conditional that failed is not reported.
-    optional: bool,
-}
-
-impl Expected {
-    #[inline]
-    fn fits(&self, data: &DataAccess) -> bool {
-        let access = &data.access;
-        access.size == self.size
-            && (access.kind == self.kind
-                || self.conditional && access.kind == AccessKind::ConditionalStoreFailure)
-    }
-}
-
-/// The accesses of runs, each looked up once. A cache of fixed size.
-#[derive(Clone, Debug, Default)]
-struct Plans {
-    slots: Vec<Slot>,
-    store: Vec<Expected>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    start: u64,
-    insns: u32,
-    space: SpaceId,
-    from: u32,
-    len: u32,
-}
-
-/// Slots, a power of two.
-const SLOTS: usize = 1 << 13;
-
-/// Accesses kept at most; then the cache starts afresh.
-const STORE: usize = 1 << 18;
-
-impl Slot {
-    /// No run has no instructions.
-    const VACANT: Slot = Slot {
-        start: 0,
-        insns: 0,
-        space: SpaceId::FIRST,
-        from: 0,
-        len: 0,
-    };
-
-    #[inline]
-    const fn index(run: &Run) -> usize {
-        let key = run.start ^ (run.insns as u64) << 20;
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize & (SLOTS - 1)
-    }
-}
-
-impl Plans {
-    /// The accesses that the instructions of a run make, in order.
-    #[inline]
-    fn of(&mut self, image: &Image, space: SpaceId, run: &Run, reported: &Reported) -> &[Expected] {
-        let found = self.slots.get(Slot::index(run)).copied();
-        let slot = match found {
-            Some(slot)
-                if slot.start == run.start && slot.insns == run.insns && slot.space == space =>
+    fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        let number = match self.tie.slices.find(kept) {
+            Some(number) => number,
+            None => self.tie.examine(id, kept, runs),
+        };
+        let Tie {
+            harts,
+            slices,
+            reported,
+            ..
+        } = &mut *self.tie;
+        let hart = harts.of(id);
+        let waits = !hart.held.is_empty();
+        if !waits {
+            if hart.loose || !reported.each {
+                return self.out.kept_runs(id, kept, runs);
+            }
+            if let Some(plan) = slices.get(number)
+                && let FitSlice::Yes(count) = fit_slice(hart, slices, &plan)
             {
-                slot
+                if count == 0 {
+                    return self.out.kept_runs(id, kept, runs);
+                }
+                let accesses = hart.waiting.first(count);
+                let tied = TiedRuns::new(kept, runs, slices.ends(&plan), accesses);
+                let flow = self.out.tied_runs(id, &tied);
+                hart.take(count);
+                return flow;
             }
-            _ => self.make(image, space, run, reported),
-        };
-        let from = slot.from as usize;
-        let plan = self.store.get(from..from + slot.len as usize);
-        plan.unwrap_or_default()
+        }
+        hart.held.push(Held::Slice {
+            plan: number,
+            next: runs.last().map_or(0, |last| last.next),
+        });
+        if waits && hart.held_len() <= MOST_HELD {
+            // So do those before it.
+            return ControlFlow::Continue(());
+        }
+        if waits {
+            self.give_up(id);
+        }
+        self.settle(id)
     }
 
-    #[cold]
-    fn make(&mut self, image: &Image, space: SpaceId, run: &Run, reported: &Reported) -> Slot {
-        if self.slots.is_empty() || self.store.len() > STORE {
-            self.slots.clear();
-            self.slots.resize(SLOTS, Slot::VACANT);
-            self.store.clear();
-        }
-        let from = self.store.len() as u32;
-        let insns = image.insns(space, run.start, run.insns.into());
-        for ((_, fetched), insn) in insns.zip(0..) {
-            let (kind, size, count, conditional) = match Touch::of(fetched.bits, fetched.isa) {
-                Touch::Nothing => continue,
-                Touch::Accesses { kind, size, count } => (kind, size, count, false),
-                Touch::Conditional { size } => (AccessKind::Store, size, 1, true),
-            };
-            if !reported.has(kind, size) {
-                continue;
-            }
-            let failures = reported.has(AccessKind::ConditionalStoreFailure, size);
-            let expected = Expected {
-                insn,
-                kind,
-                size,
-                conditional,
-                optional: conditional && !failures,
-            };
-            self.store
-                .extend(core::iter::repeat_n(expected, count.into()));
-        }
-        let slot = Slot {
-            start: run.start,
-            insns: run.insns,
-            space,
-            from,
-            len: self.store.len() as u32 - from,
-        };
-        if let Some(place) = self.slots.get_mut(Slot::index(run)) {
-            *place = slot;
-        }
-        slot
+    fn keeps(&self) -> bool {
+        true
     }
 }
 

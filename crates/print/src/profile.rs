@@ -3,17 +3,24 @@
 mod annotate;
 mod callgrind;
 mod difference;
+mod firefox;
 mod flamegraph;
 mod folded;
 mod object;
+mod pprof;
+mod speedscope;
 mod table;
+mod threads;
 
 pub use annotate::{instructions, source};
 pub use callgrind::callgrind;
 pub use difference::{difference, folded_difference, json_difference};
+pub use firefox::firefox;
 pub use flamegraph::flamegraph;
 pub use folded::{folded, frame_name};
 pub use object::{json, json_calls};
+pub use pprof::pprof;
+pub use speedscope::speedscope;
 pub use table::{calls, functions, lines, loops, tree};
 
 use hartrace_analyze::{Cost, InsnCosts, Latencies, Measure, Places, Profile};

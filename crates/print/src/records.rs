@@ -16,8 +16,8 @@
 
 use crate::words::count;
 use hartrace_analyze::{
-    AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Profgen, Sample, Segments, Table,
-    mmap_events,
+    AutoFdo, Blocks, BrStack, Branches, Fields, Folded, Places, Profgen, Sample, SampleProfile,
+    Scopes, Segments, Table, mmap_events,
 };
 use hartrace_capture::records::{write_json, write_json_start};
 use hartrace_ctr::overlap::Overlap;
@@ -48,6 +48,8 @@ pub enum Form {
     Profgen(Vec<(Segments, String)>),
     /// For AutoFDO, of a program with these segments.
     AutoFdo(Box<Segments>),
+    /// An LLVM sample profile, of a program with these functions.
+    Llvm(Vec<Scopes>),
     /// Call stacks for flame graphs.
     Folded,
     /// Cycles by block, the first so many.
@@ -129,6 +131,7 @@ enum Kind<'p, 'a> {
     Lines { stack: BrStack<'p>, names: bool },
     Profgen(Box<Profgen<'p>>),
     AutoFdo(Box<AutoFdo<'p>>),
+    Llvm(Box<AutoFdo<'p>>, Vec<Scopes>),
     Folded(Box<Folded<'p, 'a>>),
     Blocks(Blocks, Option<usize>),
     Branches(Branches, Option<usize>),
@@ -141,13 +144,18 @@ impl Kind<'_, '_> {
     const fn is_count(&self) -> bool {
         matches!(
             self,
-            Kind::Profgen(_) | Kind::AutoFdo(_) | Kind::Blocks(..) | Kind::Branches(..)
+            Kind::Profgen(_)
+                | Kind::AutoFdo(_)
+                | Kind::Llvm(..)
+                | Kind::Blocks(..)
+                | Kind::Branches(..)
         )
     }
 
     /// Whether everything between two records must be known.
     const fn needs_all(&self) -> bool {
-        matches!(self, Kind::Profgen(_) | Kind::AutoFdo(_) | Kind::Blocks(..))
+        use Kind::{AutoFdo, Blocks, Llvm, Profgen};
+        matches!(self, Profgen(_) | AutoFdo(_) | Llvm(..) | Blocks(..))
     }
 }
 
@@ -179,6 +187,10 @@ impl<'p, 'a, W: Write> Report<'p, 'a, W> {
                 Kind::Profgen(Box::new(Profgen::new(image)))
             }
             Form::AutoFdo(segments) => Kind::AutoFdo(Box::new(AutoFdo::new(*segments, image))),
+            Form::Llvm(scopes) => {
+                let counts = AutoFdo::new(Segments::default(), image);
+                Kind::Llvm(Box::new(counts), scopes)
+            }
             Form::Folded => Kind::Folded(Box::new(Folded::new(places))),
             Form::Blocks(top) => Kind::Blocks(Blocks::new(), top),
             Form::Branches(top) => Kind::Branches(Branches::new(), top),
@@ -308,7 +320,7 @@ impl<'p, 'a, W: Write> Report<'p, 'a, W> {
             }
             Kind::Lines { stack, .. } => stack.line(&sample, out),
             Kind::Profgen(lines) => lines.lines(&sample, out),
-            Kind::AutoFdo(counts) => counts.add(&sample),
+            Kind::AutoFdo(counts) | Kind::Llvm(counts, _) => counts.add(&sample),
             Kind::Folded(stacks) => stacks.add(&sample),
             Kind::Blocks(blocks, _) => blocks.add(&sample),
             Kind::Branches(branches, _) => branches.add(&sample),
@@ -355,6 +367,12 @@ impl<'p, 'a, W: Write> Report<'p, 'a, W> {
             Kind::Profgen(lines) => doubts.odd = lines.bogus(),
             Kind::AutoFdo(counts) => {
                 let _ = counts.write(out);
+                doubts.odd = counts.bogus();
+            }
+            Kind::Llvm(counts, scopes) => {
+                if let Some(image) = self.image {
+                    let _ = SampleProfile::new(counts.counts(), image, scopes).write(out);
+                }
                 doubts.odd = counts.bogus();
             }
             Kind::Folded(stacks) => {

@@ -7,7 +7,7 @@ use hartrace_analyze::{
     SliceSummary, Timeline, TimelineSink, Track, TrackId, TrapSpan, TrapTable,
 };
 use hartrace_flow::{
-    Cause, Consumer, DataAccess, DataGap, Event, HartId, Image, Kept as KeptRuns, Run,
+    Cause, Consumer, DataAccess, DataGap, Event, HartId, Image, Kept as KeptRuns, Run, TiedRuns,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -200,6 +200,11 @@ impl Consumer for Collector<'_, '_> {
 
     fn accesses(&mut self, _: HartId, _: &[DataAccess]) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    /// Accesses do not matter.
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.kept_runs(hart, tied.kept(), tied.runs())
     }
 
     fn keeps(&self) -> bool {

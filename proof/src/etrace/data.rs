@@ -12,7 +12,7 @@ use hartrace_etrace::{
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
     Check, Checked, Consumer, DataAccess, DataPort, Effects, Event, HartId, Inference, Observer,
-    Port, PortConfig, Retirement, Run, Step, Tie, Unreported, Wants,
+    Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported, Wants,
 };
 use hartrace_isa::Isa;
 
@@ -249,6 +249,12 @@ impl Consumer for Count {
     fn accesses(&mut self, _: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
         self.accesses += accesses.len() as u64;
         ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.accesses += tied.accesses().len() as u64;
+        self.runs(hart, tied.runs())
     }
 }
 

@@ -409,14 +409,7 @@ fn entered(
     for _ in 0..5 {
         let from = random.below(bytes.len() as u64 / 2) as usize;
         let rest = bytes.get(from..).unwrap_or_default();
-        let same = follows(form, rest, true, sent)?;
-        // Half of the packets are behind the middle.
-        if same * 3 < sent.len() && form.sync_bytes + u32::from(form.slot_bytes) > 0 {
-            return Err(format!(
-                "{form:?} from {from}: {same} of {} packets",
-                sent.len()
-            ));
-        }
+        recovers(form, rest, true, sent).map_err(|what| format!("from {from}: {what}"))?;
         sum.entered += 1;
     }
     Ok(())
@@ -448,16 +441,21 @@ fn damaged(
                 bytes.insert(at, random.draw() as u8);
             }
         }
-        let same = follows(form, &bytes, false, sent)?;
-        if same * 3 < sent.len() && form.sync_bytes + u32::from(form.slot_bytes) > 0 {
-            return Err(format!(
-                "{form:?} damaged at {at}: {same} of {}",
-                sent.len()
-            ));
-        }
+        recovers(form, &bytes, false, sent).map_err(|what| format!("damaged at {at}: {what}"))?;
         sum.damaged += 1;
     }
     Ok(())
+}
+
+/// Whether enough packets are found in bytes that are entered or damaged in their first
+/// half, in a form that says where packets start: half of the packets come after that.
+fn recovers(form: Encapsulation, bytes: &[u8], entered: bool, sent: &[Sent]) -> Result<(), String> {
+    let same = follows(form, bytes, entered, sent)?;
+    let marked = form.sync_bytes + u32::from(form.slot_bytes) > 0;
+    match marked && same * 3 < sent.len() {
+        true => Err(format!("{form:?}: {same} of {} packets", sent.len())),
+        false => Ok(()),
+    }
 }
 
 /// The packets of one hart without data, numbered, through a buffer that wraps.

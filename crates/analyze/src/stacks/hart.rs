@@ -258,15 +258,19 @@ impl Hart {
         &mut self,
         at: Arrived,
         call: Option<(u64, u64)>,
-        tree: &mut CallTree,
+        (tree, sites): (&mut CallTree, bool),
         (counts, nesting): (bool, bool),
     ) -> NodeId {
         let caller = self.caller();
+        // In recursion sites are not told apart: there may be a path for every call.
+        let told = |_: &(u64, u64)| sites && self.thread.running(at.function).is_none();
+        let site = call.filter(told).map_or(0, |(_, site)| site);
         let callee = Callee {
             entry: at.pc,
+            site,
             function: at.function,
             code: at.code,
-            node: tree.child(caller, What::Function(at.function)),
+            node: tree.child_at(caller, What::Function(at.function), site),
         };
         if call.is_some() && at.is_entry {
             tree.set_callee(caller, callee);

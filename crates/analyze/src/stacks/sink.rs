@@ -3,7 +3,7 @@
 use super::thread::Thread;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
-use hartrace_flow::{Cause, Context, Gap, HartId, Trap};
+use hartrace_flow::{Cause, Context, Gap, HartId, Run, SpaceId, Trap};
 
 /// A position in what a hart executed, between two instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,26 @@ pub struct Grouping {
     pub contexts: bool,
     /// By privilege mode.
     pub modes: bool,
+    /// By the instruction that called, except for calls of functions that have not
+    /// returned from an earlier call.
+    pub sites: bool,
+}
+
+/// A run, and where it was executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran<'a> {
+    /// The call path. [`StackSink::merged`] may give it another id later.
+    pub node: NodeId,
+    /// The thread of the hart, and its context if contexts are reported.
+    pub thread: (u32, Option<Context>),
+    /// The code it is of.
+    pub space: SpaceId,
+    /// The run.
+    pub run: &'a Run,
+    /// The time it took.
+    pub time: u64,
+    /// When it started.
+    pub at: Moment,
 }
 
 /// A function that was entered.
@@ -167,6 +187,19 @@ pub trait StackSink {
 
     /// Whether [`Moment::time`] is wanted.
     const TIMES: bool = false;
+
+    /// Whether [`StackSink::ran`] is wanted, which makes every run take the longer path.
+    const RUNS: bool = false;
+
+    /// A run is executed. Only for a sink that [asks for it](StackSink::RUNS).
+    fn ran(&mut self, hart: HartId, ran: &Ran<'_>) {
+        let _ = (hart, ran);
+    }
+
+    /// Equal call paths were merged: the new id of each node, by its index.
+    fn merged(&mut self, new: &[NodeId]) {
+        let _ = new;
+    }
 
     /// Code at this address that no symbol covers gets an id, if it has none.
     fn unnamed(&mut self, address: u64) {

@@ -477,7 +477,7 @@ fn harts_and_modes_are_told_apart() {
     let both = Grouping {
         harts: true,
         modes: true,
-        contexts: false,
+        ..Grouping::default()
     };
     let (profile, _) = profile(both, &events);
     let expected = [
@@ -641,4 +641,49 @@ fn interrupts_after_a_call_one_after_the_other() {
     let (profile, seen) = profiler.finish();
     assert_eq!(paths_of(&profile), ["a 2", "a;b 1", "trap;isr 2"]);
     assert!(seen.odd.is_empty() && profile.doubts.count == 0);
+}
+
+/// Calls from two places are two paths; of a function that is running already, one.
+#[test]
+fn calls_by_the_instruction_that_calls() {
+    let (a, b) = (at('a'), at('b'));
+    let events = [
+        call(a, 'b'),
+        ret(b, a + 16),
+        call(a + 16, 'b'),
+        call(b, 'b'),
+        ret(b, b + 16),
+        call(b + 16, 'b'),
+        // In the place of `b`.
+        run(b, Exit::DirectJump, at('c')),
+        ret(at('c'), b + 32),
+        ret(b + 32, a + 32),
+        stop(a + 32),
+    ];
+    let events = events.map(|event| (0, event));
+    let sites = Grouping {
+        sites: true,
+        ..Grouping::default()
+    };
+    let (profile, _) = profile(sites, &events);
+    let mut nodes: Vec<(String, u64, u64)> = Vec::new();
+    for node in profile.tree.nodes() {
+        if let What::Function(id) = node.what {
+            let name = profile.functions.get(id).name.clone();
+            nodes.push((name, node.site, node.calls));
+        }
+    }
+    let expected = [
+        ("a", 0, 1),
+        ("b", a + 12, 1),
+        ("b", a + 28, 1),
+        ("b", 0, 2),
+        ("c", b + 28, 1),
+    ];
+    let expected = expected.map(|(name, site, calls)| (name.to_owned(), site, calls));
+    assert_eq!(nodes, expected);
+    // Without them, what is called is one.
+    let (merged, _) = self::profile(Grouping::default(), &events);
+    assert_eq!(merged.tree.nodes().len(), 5);
+    assert_eq!(merged.total(), profile.total());
 }

@@ -94,6 +94,9 @@ pub struct Node {
     pub parent: NodeId,
     /// What it stands for.
     pub what: What,
+    /// The instruction of the function above that called it, where calls from different
+    /// places are [told apart](super::Grouping::sites); 0 if it is not known.
+    pub site: u64,
     /// What it cost itself, without the nodes below.
     pub own: Cost,
     /// How often it was called or entered.
@@ -108,6 +111,8 @@ pub struct Node {
 pub(crate) struct Callee {
     /// Its first instruction.
     pub(crate) entry: u64,
+    /// The instruction that calls it, as in its node.
+    pub(crate) site: u64,
     pub(crate) function: FunctionId,
     /// What its runs are looked up as: the function, or code without a symbol.
     pub(crate) code: u32,
@@ -119,6 +124,7 @@ impl Callee {
     /// Nothing was called yet: no instruction has an odd address.
     const NONE: Callee = Callee {
         entry: u64::MAX,
+        site: 0,
         function: FunctionId(0),
         code: 0,
         node: NodeId::ROOT,
@@ -131,7 +137,7 @@ pub struct CallTree {
     nodes: Vec<Node>,
     /// What each node called last, by the index of the node.
     callees: Vec<Callee>,
-    children: FxHashMap<(NodeId, What), NodeId>,
+    children: FxHashMap<(NodeId, What, u64), NodeId>,
     /// Nodes after the last merge.
     merged: usize,
 }
@@ -157,6 +163,7 @@ impl CallTree {
             nodes: vec![Node {
                 parent: NodeId::ROOT,
                 what: What::Root,
+                site: 0,
                 own: Cost::default(),
                 calls: 0,
                 inferred: false,
@@ -193,18 +200,25 @@ impl CallTree {
     /// The node below `parent` for this.
     #[inline]
     pub(crate) fn child(&mut self, parent: NodeId, what: What) -> NodeId {
-        if let Some(&id) = self.children.get(&(parent, what)) {
+        self.child_at(parent, what, 0)
+    }
+
+    /// The same for a call by the instruction at `site`, or 0.
+    #[inline]
+    pub(crate) fn child_at(&mut self, parent: NodeId, what: What, site: u64) -> NodeId {
+        if let Some(&id) = self.children.get(&(parent, what, site)) {
             return id;
         }
-        let id = self.push(parent, what);
-        self.children.insert((parent, what), id);
+        let id = self.push(parent, what, site);
+        self.children.insert((parent, what, site), id);
         id
     }
 
-    fn push(&mut self, parent: NodeId, what: What) -> NodeId {
+    fn push(&mut self, parent: NodeId, what: What, site: u64) -> NodeId {
         self.nodes.push(Node {
             parent,
             what,
+            site,
             own: Cost::default(),
             calls: 0,
             inferred: false,
@@ -213,11 +227,12 @@ impl CallTree {
         NodeId((self.nodes.len() - 1) as u32)
     }
 
-    /// The function that starts at `entry`, if it is what a node called last.
+    /// The function that starts at `entry`, if it is what a node called last, by the
+    /// instruction at `site` where that matters.
     #[inline]
-    pub(crate) fn callee(&self, caller: NodeId, entry: u64) -> Option<Callee> {
+    pub(crate) fn callee(&self, caller: NodeId, entry: u64, site: u64) -> Option<Callee> {
         let callee = self.callees.get(caller.index())?;
-        (callee.entry == entry).then_some(*callee)
+        (callee.entry == entry && callee.site == site).then_some(*callee)
     }
 
     /// A node has called a function.
@@ -230,7 +245,7 @@ impl CallTree {
     /// A caller that has not been seen, below a track. Nothing else is ever this
     /// node.
     pub(crate) fn unknown(&mut self, track: NodeId) -> NodeId {
-        self.push(track, What::Unknown)
+        self.push(track, What::Unknown, 0)
     }
 
     /// The unknown caller is known now; its own caller is not, and gets the node
@@ -287,7 +302,7 @@ impl CallTree {
                 let here = match node.what {
                     What::Unknown if keep.contains(&id) => self.unknown(parent),
                     What::Unknown => parent,
-                    what => self.child(parent, what),
+                    what => self.child_at(parent, what, node.site),
                 };
                 above = Some(here);
                 if let Some(slot) = new.get_mut(id.index()) {
@@ -317,21 +332,23 @@ impl CallTree {
                 *id = to(*id);
             }
             let id = NodeId(at as u32);
-            self.children.entry((node.parent, node.what)).or_insert(id);
+            let key = (node.parent, node.what, node.site);
+            self.children.entry(key).or_insert(id);
         }
     }
 
-    /// Adds another tree of the same functions.
-    pub fn add(&mut self, other: &CallTree) {
+    /// Adds another tree of the same functions. Gives the node in this tree for each
+    /// node of the other.
+    pub fn add(&mut self, other: &CallTree) -> Vec<NodeId> {
         let mut other = other.clone();
-        other.merge(&[]);
+        let merged = other.merge(&[]);
         let mut to: Vec<NodeId> = Vec::with_capacity(other.nodes.len());
         for node in &other.nodes {
             // After a merge each node comes after the node above it.
             let parent = to.get(node.parent.index()).copied();
             let id = match (node.what, parent) {
                 (What::Root, _) | (_, None) => NodeId::ROOT,
-                (what, Some(parent)) => self.child(parent, what),
+                (what, Some(parent)) => self.child_at(parent, what, node.site),
             };
             to.push(id);
             if let Some(into) = self.node_mut(id) {
@@ -340,6 +357,8 @@ impl CallTree {
                 into.inferred |= node.inferred;
             }
         }
+        let here = |id: NodeId| to.get(id.index()).copied().unwrap_or(NodeId::ROOT);
+        merged.into_iter().map(here).collect()
     }
 
     /// What each node cost with the nodes below it, by the index of the node. For

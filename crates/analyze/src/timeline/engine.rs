@@ -197,7 +197,11 @@ impl Line {
             return;
         }
         stack.returned = to.by_trap_return.then_some(at);
-        let slice = stack.push(SliceKind::Away, 0, at);
+        let flags = match to.by_trap_return {
+            true => Slice::BY_TRAP_RETURN,
+            false => 0,
+        };
+        let slice = stack.push(SliceKind::Away, flags, at);
         sink.begin(TrackId(self.track), &slice);
         self.waiting.insert(thread, (self.track, stack));
     }

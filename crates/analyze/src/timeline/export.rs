@@ -5,18 +5,37 @@
 //! the begins and ends of a track are in order of time, and memory holds no more than
 //! what has not ended.
 
+mod arrows;
 mod chrome;
+mod ctf;
+mod fst;
+mod held;
+mod parts;
 mod perfetto;
 mod rate;
+mod signals;
+mod spool;
+mod timescale;
+mod waves;
+mod writer;
 
 pub use chrome::Chrome;
+pub use ctf::Ctf;
+pub use held::Held;
+pub use parts::{OnePart, Parts, WrittenPart};
 pub use perfetto::Perfetto;
+pub use signals::{Recorder, SignalOptions, Signals};
+pub use spool::Scratch;
+pub use timescale::Timescale;
+pub use waves::Waves;
+pub use writer::{Arrow, Beginning, Category, Counter, FileTrack, SliceWriter};
 
 use super::{GapSpan, Position, Slice, SliceKind, TimelineSink, Track, TrackId};
 use crate::causes::cause_name;
 use crate::functions::{FunctionId, Functions};
 use crate::stacks::Measure;
-use hartrace_flow::{Cause, HartId, PerHart};
+use arrows::Arrows;
+use hartrace_flow::{Cause, Context, HartId, PerHart};
 use rate::Rate;
 use rustc_hash::FxHashMap;
 use std::io;
@@ -30,6 +49,8 @@ pub struct ExportOptions {
     pub min_duration: u64,
     /// Slices inside so many others are left out.
     pub max_depth: usize,
+    /// How long a unit of time is, if that is known.
+    pub timescale: Option<Timescale>,
 }
 
 /// What was written, and what was not.
@@ -41,6 +62,8 @@ pub struct Exported {
     pub too_short: u64,
     /// Slices inside too many others.
     pub too_deep: u64,
+    /// Where the last slice ends on the axis.
+    pub end: u64,
     /// How many slices that are not too deep have lengths of 0, 1, 2 to 3, 4 to 7 and so
     /// on.
     lengths: Vec<u64>,
@@ -64,115 +87,6 @@ impl Exported {
     }
 }
 
-/// Kinds of slices in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Category {
-    /// A call.
-    Call,
-    /// An interrupt or an exception.
-    Trap,
-    /// The hart runs another thread.
-    Away,
-    /// Something is missing.
-    Gap,
-}
-
-impl Category {
-    /// All, in the order of their numbers.
-    pub const ALL: [Category; 4] = [
-        Category::Call,
-        Category::Trap,
-        Category::Away,
-        Category::Gap,
-    ];
-
-    /// What it is called in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Category::Call => "call",
-            Category::Trap => "trap",
-            Category::Away => "other threads",
-            Category::Gap => "gap",
-        }
-    }
-}
-
-/// An arrow from a trap to its handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrow {
-    /// None.
-    None,
-    /// One with this number starts here.
-    From(u64),
-    /// It ends here.
-    To(u64),
-}
-
-/// A slice that begins.
-#[derive(Clone, Copy, Debug)]
-pub struct Beginning<'a> {
-    /// The track.
-    pub track: u32,
-    /// Where, on the axis.
-    pub at: u64,
-    /// Its name, and a number for the name.
-    pub name: (u32, &'a str),
-    /// Its kind.
-    pub category: Category,
-    /// Its arrow.
-    pub arrow: Arrow,
-}
-
-/// Values over time or instructions.
-#[derive(Clone, Copy, Debug)]
-pub struct Counter<'a> {
-    /// What is counted.
-    pub name: &'a str,
-    /// The hart; `None` for all.
-    pub hart: Option<HartId>,
-    /// Where each value begins, and the value.
-    pub values: &'a [(u64, f64)],
-}
-
-/// Writes a file for a viewer.
-pub trait SliceWriter {
-    /// A track of a hart; tracks are numbered from 0.
-    ///
-    /// # Errors
-    ///
-    /// A failing write, as for all methods.
-    fn track(&mut self, track: u32, hart: HartId, name: &str) -> io::Result<()>;
-
-    /// A slice begins.
-    ///
-    /// # Errors
-    ///
-    /// A failing write.
-    fn begin(&mut self, slice: &Beginning<'_>) -> io::Result<()>;
-
-    /// The slice of a track that began last ends.
-    ///
-    /// # Errors
-    ///
-    /// A failing write.
-    fn end(&mut self, track: u32, at: u64) -> io::Result<()>;
-
-    /// A counter, after all slices.
-    ///
-    /// # Errors
-    ///
-    /// A failing write.
-    fn counter(&mut self, counter: &Counter<'_>) -> io::Result<()>;
-
-    /// No more of anything.
-    ///
-    /// # Errors
-    ///
-    /// A failing write.
-    fn finish(&mut self) -> io::Result<()>;
-}
-
 /// Gives a timeline to a [`SliceWriter`]: a [`TimelineSink`].
 pub struct Export<'w> {
     options: ExportOptions,
@@ -180,13 +94,29 @@ pub struct Export<'w> {
     functions: Functions,
     names: Names,
     tracks: Vec<OutTrack>,
-    count: u32,
+    /// Every track of the file, by its number.
+    described: Vec<Described>,
     /// The track of the gaps of each hart.
     gaps: FxHashMap<HartId, (u32, u64)>,
     rates: PerHart<Rate>,
-    arrows: u64,
+    counters: Vec<Counted>,
+    arrows: Arrows,
     done: Exported,
     error: Option<io::Error>,
+}
+
+/// Values over the axis.
+struct Counted {
+    name: String,
+    values: Vec<(u64, f64)>,
+    /// How many of them are in earlier files.
+    done: usize,
+}
+
+struct Described {
+    hart: HartId,
+    name: String,
+    thread: Option<(u32, Option<Context>)>,
 }
 
 struct OutTrack {
@@ -239,6 +169,37 @@ impl Names {
             _ => OTHER_THREADS,
         }
     }
+
+    /// A name that few slices have.
+    fn text(&mut self, name: &str) -> u32 {
+        match self.list.iter().skip(GAP as usize).position(|n| n == name) {
+            Some(at) => at as u32 + GAP,
+            None => self.add(name.to_owned()),
+        }
+    }
+
+    /// A slice of a track that begins.
+    fn beginning(&mut self, track: u32, open: &Open, functions: &Functions) -> Beginning<'_> {
+        let name = self.of(open.kind, functions);
+        let text = self.list.get(name as usize);
+        let function = open.kind.function();
+        Beginning {
+            track,
+            at: open.begin,
+            name: (name, text.map_or("", String::as_str)),
+            category: match open.kind {
+                SliceKind::Trap(_) => Category::Trap,
+                SliceKind::Away => Category::Away,
+                _ => Category::Call,
+            },
+            cause: match open.kind {
+                SliceKind::Trap(cause) => Some(cause),
+                _ => None,
+            },
+            address: function.map(|id| functions.get(id).start),
+            arrow: open.arrow,
+        }
+    }
 }
 
 /// Numbers of the first names.
@@ -261,10 +222,11 @@ impl<'w> Export<'w> {
             functions,
             names,
             tracks: Vec::new(),
-            count: 0,
+            described: Vec::new(),
             gaps: FxHashMap::default(),
             rates: PerHart::default(),
-            arrows: 0,
+            counters: Vec::new(),
+            arrows: Arrows::default(),
             done: Exported {
                 lengths: vec![0; 65],
                 ..Exported::default()
@@ -273,36 +235,113 @@ impl<'w> Export<'w> {
         }
     }
 
+    /// Values over the axis, such as the bytes of the trace. For a timeline in several
+    /// files they are given before the events.
+    pub fn counter(&mut self, name: &str, values: Vec<(u64, f64)>) {
+        self.counters.push(Counted {
+            name: name.to_owned(),
+            values,
+            done: 0,
+        });
+    }
+
     /// No more slices: writes counters, those given and instructions over time.
     ///
     /// # Errors
     ///
     /// The first write that failed.
-    pub fn finish(mut self, counters: &[Counter<'_>]) -> io::Result<Exported> {
+    pub fn finish(mut self) -> io::Result<Exported> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        if self.options.axis == Measure::Time {
-            for (hart, rate) in self.rates.iter_mut() {
-                self.writer.counter(&Counter {
-                    name: "instructions per 1000 units of time",
-                    hart: Some(hart),
-                    values: &rate.values(),
-                })?;
-            }
-        }
-        for counter in counters {
-            self.writer.counter(counter)?;
-        }
+        self.write_counters(u64::MAX)?;
         self.writer.finish()?;
         Ok(self.done)
     }
 
-    /// Remembers the first error.
+    /// No more slices, and nothing more is written: only what was measured is of interest.
+    #[must_use]
+    pub fn measured(self) -> Exported {
+        self.done
+    }
+
+    /// Writes the values of counters up to a place, in so far as they are not written.
+    fn write_counters(&mut self, until: u64) -> io::Result<()> {
+        if self.options.axis == Measure::Time {
+            let (name, per) = match self.options.timescale {
+                Some(scale) => ("instructions per microsecond", scale.per_microsecond()),
+                None => ("instructions per 1000 units of time", 1000.0),
+            };
+            let most = self.writer.most_values();
+            for (hart, rate) in self.rates.iter_mut() {
+                self.writer.counter(&Counter {
+                    name,
+                    hart: Some(hart),
+                    values: &rate.take(per, most),
+                })?;
+            }
+        }
+        for Counted { name, values, done } in &mut self.counters {
+            let rest = values.get(*done..).unwrap_or(&[]);
+            let count = rest.iter().take_while(|(at, _)| *at < until).count();
+            let values = rest.get(..count).unwrap_or(&[]);
+            *done += count;
+            self.writer.counter(&Counter {
+                name,
+                hart: None,
+                values,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Remembers the first error, and goes on in another file if it is time to.
     fn tried(&mut self, result: io::Result<()>) {
+        let result = result.and_then(|()| match self.writer.is_full() {
+            true => self.cut(),
+            false => Ok(()),
+        });
         if let Err(error) = result {
             self.error.get_or_insert(error);
         }
+    }
+
+    /// Goes on in another file: what is open ends in one and begins in the other.
+    fn cut(&mut self) -> io::Result<()> {
+        let mut nows: PerHart<u64> = PerHart::default();
+        for out in &self.tracks {
+            let now = nows.of(out.hart);
+            *now = out.now.max(*now);
+        }
+        // What is not written yet begins where what is written is interrupted, or later.
+        let mut seam = |out: &OutTrack| match out.open.get(out.written) {
+            Some(open) => open.begin,
+            None => *nows.of(out.hart),
+        };
+        let seams: Vec<u64> = self.tracks.iter().map(&mut seam).collect();
+        for (out, seam) in self.tracks.iter_mut().zip(&seams) {
+            out.now = out.now.max(*seam);
+            for _ in 0..out.written {
+                self.writer.end(out.id, *seam, Arrow::None)?;
+            }
+        }
+        self.write_counters(seams.iter().copied().max().unwrap_or(0))?;
+        self.writer.next_file()?;
+        for (id, track) in (0..).zip(&self.described) {
+            self.writer.track(&track.of(id))?;
+        }
+        for (out, seam) in self.tracks.iter().zip(seams) {
+            for open in out.open.iter().take(out.written) {
+                let again = Open {
+                    begin: seam,
+                    arrow: Arrow::None,
+                    ..*open
+                };
+                let slice = self.names.beginning(out.id, &again, &self.functions);
+                self.writer.begin(&slice)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes what has lasted long enough on a track, and counts instructions.
@@ -320,8 +359,11 @@ impl<'w> Export<'w> {
             unplaced.for_each(|open| open.begin = now);
         }
         out.now = out.now.max(now);
+        self.done.end = self.done.end.max(now);
         self.rates.of(out.hart).add(at);
-        while let Some(open) = out.open.get(out.written) {
+        while let Some(out) = self.tracks.get_mut(track.index())
+            && let Some(open) = out.open.get(out.written)
+        {
             let lasted = out.now.saturating_sub(open.begin);
             let is_deep = out.written >= self.options.max_depth;
             if lasted < self.options.min_duration || is_deep || self.error.is_some() {
@@ -329,47 +371,28 @@ impl<'w> Export<'w> {
             }
             out.written += 1;
             self.done.slices += 1;
-            let name = self.names.of(open.kind, &self.functions);
-            let text = self.names.list.get(name as usize);
-            let beginning = Beginning {
-                track: out.id,
-                at: open.begin,
-                name: (name, text.map_or("", String::as_str)),
-                category: match open.kind {
-                    SliceKind::Trap(_) => Category::Trap,
-                    SliceKind::Away => Category::Away,
-                    _ => Category::Call,
-                },
-                arrow: open.arrow,
-            };
-            if let Err(error) = self.writer.begin(&beginning) {
-                self.error = Some(error);
-            }
+            let slice = self.names.beginning(out.id, open, &self.functions);
+            let result = self.writer.begin(&slice);
+            self.tried(result);
         }
     }
 
-    fn new_track(&mut self, hart: HartId, name: &str) -> u32 {
-        let id = self.count;
-        self.count += 1;
-        let result = self.writer.track(id, hart, name);
+    fn new_track(&mut self, track: Described) -> u32 {
+        let id = self.described.len() as u32;
+        let result = self.writer.track(&track.of(id));
+        self.described.push(track);
         self.tried(result);
         id
     }
+}
 
-    /// The arrow of a slice that begins inside another.
-    fn arrow(&mut self, kind: SliceKind, outer: Option<&Open>) -> Arrow {
-        match (kind, outer) {
-            (SliceKind::Trap(_), _) => {
-                self.arrows += 1;
-                Arrow::From(self.arrows)
-            }
-            (SliceKind::Call(_), Some(outer)) if matches!(outer.kind, SliceKind::Trap(_)) => {
-                match outer.arrow {
-                    Arrow::From(number) => Arrow::To(number),
-                    arrow => arrow,
-                }
-            }
-            _ => Arrow::None,
+impl Described {
+    fn of(&self, id: u32) -> FileTrack<'_> {
+        FileTrack {
+            id,
+            hart: self.hart,
+            name: &self.name,
+            thread: self.thread,
         }
     }
 }
@@ -387,7 +410,11 @@ impl TimelineSink for Export<'_> {
         if let Some(context) = track.context {
             name = format!("context {:#x}, {name}", context.0);
         }
-        let id = self.new_track(track.hart, &name);
+        let id = self.new_track(Described {
+            hart: track.hart,
+            name,
+            thread: Some((track.number, track.context)),
+        });
         self.tracks.push(OutTrack {
             id,
             hart: track.hart,
@@ -398,13 +425,16 @@ impl TimelineSink for Export<'_> {
     }
 
     fn begin(&mut self, track: TrackId, slice: &Slice) {
-        let outer = self.tracks.get_mut(track.index());
-        let outer = outer.and_then(|track| track.open.pop());
-        let arrow = self.arrow(slice.kind, outer.as_ref());
+        let is_away = slice.kind == SliceKind::Away;
+        self.settle(track, slice.begin, !is_away);
+        if is_away && !self.writer.shows_away() {
+            return self.advance(track, slice.begin);
+        }
         let Some(out) = self.tracks.get_mut(track.index()) else {
             return;
         };
-        out.open.extend(outer);
+        let outer = out.open.last().map(|outer| (outer.kind, outer.arrow));
+        let arrow = self.arrows.begin(out.hart, slice, outer);
         // A caller that is found begins where it is found: what it called is written.
         let begin = slice.begin.on(self.options.axis).max(out.now);
         out.open.push(Open {
@@ -416,6 +446,12 @@ impl TimelineSink for Export<'_> {
     }
 
     fn end(&mut self, track: TrackId, slice: &Slice) {
+        let is_away = slice.kind == SliceKind::Away;
+        let is_back = is_away && slice.flags & Slice::END_NOT_SEEN == 0;
+        self.settle(track, slice.end, is_back);
+        if is_away && !self.writer.shows_away() {
+            return;
+        }
         self.advance(track, slice.end);
         let Some(out) = self.tracks.get_mut(track.index()) else {
             return;
@@ -439,7 +475,13 @@ impl TimelineSink for Export<'_> {
         }
         out.written = depth;
         if self.error.is_none() {
-            let result = self.writer.end(out.id, out.now);
+            let (from, to) = self.arrows.end(out.hart, slice);
+            let (id, now) = (out.id, out.now);
+            let result = self.writer.end(id, now, from);
+            let result = result.and_then(|()| match to {
+                Some(arrow) => self.writer.resumed(id, now, arrow),
+                None => Ok(()),
+            });
             self.tried(result);
         }
     }
@@ -451,7 +493,14 @@ impl TimelineSink for Export<'_> {
         let axis = self.options.axis;
         let (track, last) = match self.gaps.get(&hart) {
             Some(known) => *known,
-            None => (self.new_track(hart, "gaps"), 0),
+            None => {
+                let described = Described {
+                    hart,
+                    name: "gaps".to_owned(),
+                    thread: None,
+                };
+                (self.new_track(described), 0)
+            }
         };
         let begin = gap.begin.on(axis).max(last);
         let end = gap.end.on(axis).max(begin);
@@ -467,80 +516,16 @@ impl TimelineSink for Export<'_> {
             at: begin,
             name: (name, text.map_or("", String::as_str)),
             category: Category::Gap,
+            cause: None,
+            address: None,
             arrow: Arrow::None,
         };
         if self.error.is_none() {
             self.done.slices += 1;
             let result = self.writer.begin(&beginning);
-            let result = result.and_then(|()| self.writer.end(track, end));
+            let result = result.and_then(|()| self.writer.end(track, end, Arrow::None));
             self.tried(result);
         }
-    }
-}
-
-impl Names {
-    /// A name that few slices have.
-    fn text(&mut self, name: &str) -> u32 {
-        match self.list.iter().skip(GAP as usize).position(|n| n == name) {
-            Some(at) => at as u32 + GAP,
-            None => self.add(name.to_owned()),
-        }
-    }
-}
-
-/// Keeps what is written up to a limit. More than that is passed on, or lost if there is
-/// no place for it.
-pub struct Held<'w> {
-    bytes: Vec<u8>,
-    limit: usize,
-    rest: Option<&'w mut dyn io::Write>,
-    is_full: bool,
-}
-
-impl<'w> Held<'w> {
-    /// Keeps `limit` bytes; when there are more, all go to `rest`.
-    pub fn new(limit: usize, rest: Option<&'w mut dyn io::Write>) -> Held<'w> {
-        Held {
-            bytes: Vec::new(),
-            limit,
-            rest,
-            is_full: false,
-        }
-    }
-
-    /// All that was written; `None` if that was more than the limit.
-    #[must_use]
-    pub fn finish(self) -> Option<Vec<u8>> {
-        (!self.is_full).then_some(self.bytes)
-    }
-}
-
-impl io::Write for Held<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes)?;
-        Ok(bytes.len())
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if !self.is_full {
-            if self.bytes.len() + bytes.len() <= self.limit {
-                self.bytes.extend_from_slice(bytes);
-                return Ok(());
-            }
-            self.is_full = true;
-            let held = std::mem::take(&mut self.bytes);
-            if let Some(rest) = &mut self.rest {
-                rest.write_all(&held)?;
-            }
-        }
-        match &mut self.rest {
-            Some(rest) => rest.write_all(bytes),
-            None => Ok(()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.rest.as_mut().map_or(Ok(()), |rest| rest.flush())
     }
 }
 

@@ -296,18 +296,18 @@ fn threads_have_tracks() {
         stop(a + 16),
     ];
     let seen = seen(&events);
-    let lost = Slice::END_NOT_SEEN;
+    let (lost, by_trap) = (Slice::END_NOT_SEEN, Slice::BY_TRAP_RETURN);
     assert_eq!(
         text(&seen),
         [
             format!("0 0 a 0-20 {lost}"),
             "0 1 trap 4-16".to_owned(),
             "0 2 i 4-16".to_owned(),
-            "0 3 away 8-16".to_owned(),
+            format!("0 3 away 8-16 {by_trap}"),
             format!("1 0 e 8-20 {lost}"),
             format!("1 1 trap 12-20 {lost}"),
             format!("1 2 i 12-20 {lost}"),
-            format!("1 3 away 16-20 {lost}"),
+            format!("1 3 away 16-20 {}", by_trap | lost),
         ]
     );
     let numbers: Vec<u32> = seen.tracks.iter().map(|track| track.number).collect();

@@ -1,12 +1,12 @@
 //! Branch and range counts as input for AutoFDO.
 
 use super::Sample;
+use super::counts::{FlowCounts, sorted};
 use super::ways::{Stretch, Way, Ways};
 use crate::segments::Segments;
 use hartrace_flow::{Image, Transfer};
 use hartrace_isa::Itype;
-use std::collections::HashMap;
-use std::hash::Hash;
+use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
 /// The text that AutoFDO reads with `--profiler=text`: ranges that were run
@@ -23,9 +23,8 @@ use std::io::{self, Write};
 #[derive(Debug, Default)]
 pub struct AutoFdo<'i> {
     segments: Segments,
-    ranges: HashMap<(u64, u64), u64>,
-    addresses: HashMap<u64, u64>,
-    branches: HashMap<(u64, u64), u64>,
+    counts: FlowCounts,
+    addresses: FxHashMap<u64, u64>,
     ways: Ways<'i>,
 }
 
@@ -43,19 +42,18 @@ impl<'i> AutoFdo<'i> {
 
     /// Counts a sample.
     pub fn add(&mut self, sample: &Sample<'_>) {
-        if let Some(at) = sample.pc.and_then(|pc| self.segments.offset(pc)) {
-            *self.addresses.entry(at).or_default() += 1;
+        if let Some(pc) = sample.pc {
+            *self.addresses.entry(pc).or_default() += 1;
         }
         let mut later: Option<Transfer> = None;
         for taken in sample.taken() {
             let t = taken.transfer;
-            let to = self.segments.offset(t.target);
             let sound = match later.filter(|_| taken.joined) {
                 None => true,
                 Some(later) => self.range(&t, &later),
             };
-            if sound {
-                self.branch(&t, to);
+            if sound && !t.kind.is_trap() && t.kind != Itype::TrapReturn {
+                self.counts.branch(t.source, t.target);
             }
             later = Some(t);
         }
@@ -72,21 +70,10 @@ impl<'i> AutoFdo<'i> {
             Way::Straight { last, .. } => last,
             Way::Unknown => (!stretch.trap).then_some(stretch.end),
         };
-        let begin = self.segments.offset(stretch.start);
-        let end = last.and_then(|last| self.segments.offset(last));
-        if let (Some(begin), Some(end)) = (begin, end) {
-            *self.ranges.entry((begin, end)).or_default() += 1;
+        if let Some(last) = last {
+            self.counts.range(stretch.start, last);
         }
         true
-    }
-
-    fn branch(&mut self, t: &Transfer, to: Option<u64>) {
-        if t.kind.is_trap() || t.kind == Itype::TrapReturn {
-            return;
-        }
-        if let (Some(from), Some(to)) = (self.segments.offset(t.source), to) {
-            *self.branches.entry((from, to)).or_default() += 1;
-        }
     }
 
     /// Ways between two transfers that cannot be: backwards, too long, or
@@ -96,35 +83,21 @@ impl<'i> AutoFdo<'i> {
         self.ways.bogus()
     }
 
+    /// What was counted, by address in memory.
+    #[must_use]
+    pub const fn counts(&self) -> &FlowCounts {
+        &self.counts
+    }
+
     /// Writes the counts, by address.
     ///
     /// # Errors
     ///
     /// Failures of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let ranges = sorted(&self.ranges);
-        writeln!(out, "{}", ranges.len())?;
-        for ((begin, end), count) in ranges {
-            writeln!(out, "{begin:x}-{end:x}:{count}")?;
-        }
         let addresses = sorted(&self.addresses);
-        writeln!(out, "{}", addresses.len())?;
-        for (address, count) in addresses {
-            writeln!(out, "{address:x}:{count}")?;
-        }
-        let branches = sorted(&self.branches);
-        writeln!(out, "{}", branches.len())?;
-        for ((from, to), count) in branches {
-            writeln!(out, "{from:x}->{to:x}:{count}")?;
-        }
-        Ok(())
+        self.counts.write_autofdo(&self.segments, &addresses, out)
     }
-}
-
-fn sorted<K: Copy + Ord + Hash>(counts: &HashMap<K, u64>) -> Vec<(K, u64)> {
-    let mut list: Vec<(K, u64)> = counts.iter().map(|(key, count)| (*key, *count)).collect();
-    list.sort_unstable();
-    list
 }
 
 #[cfg(test)]

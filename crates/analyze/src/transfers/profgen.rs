@@ -6,7 +6,7 @@ use crate::segments::Segments;
 use hartrace_flow::{Image, Transfer};
 use hartrace_isa::Itype;
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{self, Write};
 
 /// Lines as `perf script -F ip,brstack` prints them, such that `llvm-profgen`
 /// counts what was run and called, and nothing else.
@@ -121,6 +121,23 @@ fn entry(source: u64, target: u64, t: &Transfer, out: &mut Vec<u8>) {
     let cycles = t.cycles.filter(|_| source != 0).unwrap_or(0);
     // Writing to memory does not fail.
     let _ = write!(out, " {source:#x}/{target:#x}/{event}/-/-/{cycles} ");
+}
+
+/// Writes a sample that counts a jump and the code from its target to another instruction
+/// so many times, each where it is known, and nothing else.
+pub(super) fn counted(
+    source: Option<u64>,
+    target: u64,
+    last: Option<u64>,
+    count: u64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let source = source.unwrap_or(0);
+    write!(out, "{count}\n{:>16x}", last.unwrap_or(target))?;
+    if let Some(last) = last {
+        write!(out, " {last:#x}/0x0/P/-/-/0 ")?;
+    }
+    writeln!(out, " {source:#x}/{target:#x}/P/-/-/0 ")
 }
 
 /// Appends the lines in which perf reports where the code of a file was mapped:

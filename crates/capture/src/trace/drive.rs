@@ -9,7 +9,7 @@ use crate::input::{Halt, Input, InputError, is_stdin};
 use crate::shard::Sharding;
 use hartrace_flow::{
     Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Reason,
-    Run, Warning, boot,
+    Run, TiedRuns, Warning, boot,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -254,6 +254,17 @@ impl<C: Consumer> Consumer for Watch<C> {
         let insns = runs.iter().map(|run| u64::from(run.insns));
         self.decoded.instructions += insns.sum::<u64>();
         let flow = self.inner.kept_runs(hart, kept, runs);
+        self.note(flow)
+    }
+
+    #[inline]
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        if self.skips(hart) {
+            return ControlFlow::Continue(());
+        }
+        let insns = tied.runs().iter().map(|run| u64::from(run.insns));
+        self.decoded.instructions += insns.sum::<u64>();
+        let flow = self.inner.tied_runs(hart, tied);
         self.note(flow)
     }
 

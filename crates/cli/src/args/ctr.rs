@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(super) const EXAMPLES: &str = "\
 FILE is a dump (written by `hartrace run --trace ctr=FILE` or another program), the JSON of a \
 dump, or any trace or log. From a trace or log, the records are those a hart with the settings in \
-[ctr] would hold. profgen, autofdo and blocks need a record of every taken transfer; folded needs \
+[ctr] would hold. profgen, autofdo, llvm and blocks need a record of every taken transfer; folded needs \
 records of RAS emulation. See docs/ctr.md.
 
 Examples:
@@ -71,6 +71,8 @@ pub(crate) enum CtrFormat {
     Profgen,
     /// Input for AutoFDO with --profiler=text
     Autofdo,
+    /// An LLVM sample profile, for clang -fprofile-sample-use
+    Llvm,
     /// Call stacks from RAS emulation, folded for flame graphs
     Folded,
     /// Cycles of each block of code between two transfers

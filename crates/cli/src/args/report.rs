@@ -3,7 +3,8 @@
 use super::views::{Sources, Traced};
 use super::{Output, Part};
 use clap::{Args as ClapArgs, ValueEnum};
-use hartrace_capture::quantity::parse_count;
+use hartrace_analyze::Timescale;
+use hartrace_capture::quantity::{parse_count, parse_size};
 use std::path::PathBuf;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
@@ -33,16 +34,21 @@ Examples:
 
 pub(super) const TIMELINE_EXAMPLES: &str = "\
 A file for ui.perfetto.dev, or for other viewers with -f chrome. Each thread of each hart has a \
-track with its calls and traps. Positions are times where the trace has timestamps, and otherwise \
-numbers of instructions; the viewer shows each unit as a nanosecond, or with -f chrome as a \
-microsecond. Of a long trace, short slices are left out, so that a viewer can open the file. See \
-docs/views.md.
+track with its calls and traps. -f fst writes waveforms for GTKWave and Surfer, with the pc, the \
+function, the trap and other signals of each hart; -f ctf a directory for Trace Compass and \
+babeltrace2. Positions are times where the trace has timestamps, and otherwise numbers of \
+instructions; without --timescale, the viewer shows each unit as a nanosecond, or with -f chrome \
+as a microsecond. Of a long trace, short slices are left out, so that a viewer can open the file. \
+See docs/views.md.
 
 Examples:
   hartrace timeline run.ntrace -e prog.elf -o run.pftrace
   hartrace timeline run.ntrace --from main --until trap#3 -o part.pftrace
   hartrace timeline run.etrace --min-duration 1000 --max-depth 20 -o run.pftrace
-  hartrace timeline run.ntrace -f chrome -o run.json";
+  hartrace timeline run.ntrace --split 500M -o run.pftrace
+  hartrace timeline run.ntrace -f chrome -o run.json
+  hartrace timeline run.ntrace -f fst --timescale 100MHz -o run.fst
+  hartrace timeline run.ntrace -f ctf -o run.ctf";
 
 /// A part of a trace, from one point to another.
 #[derive(Debug, ClapArgs)]
@@ -89,6 +95,18 @@ pub(crate) struct Timeline {
     /// Leave out calls and traps inside so many others
     #[arg(long, value_name = "N")]
     pub(crate) max_depth: Option<usize>,
+    /// Write several files of about this size, run-001.pftrace and so on, one after the other in
+    /// time; nothing is left out then unless --min-duration is given
+    #[arg(long, value_name = "BYTES", value_parser = part_size)]
+    pub(crate) split: Option<u64>,
+    /// The length of a unit of time of the trace, such as 10ns, or the frequency of its clock,
+    /// such as 100MHz
+    #[arg(long, value_name = "UNIT", value_parser = timescale)]
+    pub(crate) timescale: Option<Timescale>,
+    /// Warn before a file with more bytes is written [default: 2G, with -f chrome 512M: what
+    /// viewers open]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) warn_above: Option<u64>,
     #[command(flatten)]
     pub(crate) traced: Traced,
     #[command(flatten)]
@@ -100,6 +118,24 @@ fn duration(text: &str) -> Result<u64, String> {
     parse_count(text).ok_or_else(|| "write a number such as 500 or 10k".to_owned())
 }
 
+/// The length of a unit.
+fn timescale(text: &str) -> Result<Timescale, String> {
+    Timescale::parse(text).ok_or_else(|| "write a length or a frequency: 10ns, 100MHz".to_owned())
+}
+
+/// A number of bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "write a number such as 500000 or 500M".to_owned())
+}
+
+/// The size of one of several files.
+fn part_size(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        size if size < 4096 => Err("a file has at least 4K bytes".to_owned()),
+        size => Ok(size),
+    }
+}
+
 /// The output formats of `timeline`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimelineFormat {
@@ -107,6 +143,10 @@ pub(crate) enum TimelineFormat {
     Perfetto,
     /// Chrome's trace event format, JSON
     Chrome,
+    /// Waveforms for GTKWave and Surfer
+    Fst,
+    /// CTF 2 for Trace Compass and babeltrace2: a directory
+    Ctf,
 }
 
 /// `hartrace view`.

@@ -19,6 +19,8 @@ Examples:
   hartrace profile run.ntrace --of lines --source-dir src --top 20
   hartrace profile run.ntrace --of instructions --function main
   hartrace profile run.ntrace -f callgrind -o callgrind.out.run
+  hartrace profile run.ntrace -f pprof -o run.pb.gz
+  hartrace profile run.ntrace -f llvm -o run.prof
   hartrace profile new.ntrace --baseline old.ntrace
   hartrace profile smp.ntrace --by hart,mode";
 
@@ -364,6 +366,18 @@ pub(crate) enum ProfileFormat {
     Callgrind,
     /// One call path per line, for flame graphs
     Folded,
+    /// For pprof: a protobuf message, compressed
+    Pprof,
+    /// For speedscope: calls in order, thread by thread
+    Speedscope,
+    /// For the Firefox Profiler: call paths, traps and gaps over time
+    Firefox,
+    /// For clang -fprofile-sample-use: an LLVM sample profile
+    Llvm,
+    /// For llvm-profgen --perfscript: branch stacks with counts
+    Profgen,
+    /// For AutoFDO with --profiler=text
+    Autofdo,
 }
 
 /// What the text of a profile lists.

@@ -3,7 +3,7 @@
 use crate::args::{Calls, CallsFormat};
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{Profiled, measure, profile};
+use crate::profiling::{grouping, measure, profile};
 use crate::source::places;
 use crate::talk::Talk;
 use hartrace_analyze::{InsnCosts, Latencies};
@@ -11,12 +11,9 @@ use hartrace_print::profile::{self as print, Shown};
 
 pub(super) fn run(args: &Calls, talk: &Talk) -> Result<(), Failure> {
     let mut output = create(&args.output.output, [args.trace.as_path()])?;
-    let made: Profiled<Latencies> = profile(
-        &args.trace,
-        &args.traced,
-        ("calls", &args.measured.by),
-        talk,
-    )?;
+    let how = ("calls", grouping(&args.measured.by));
+    let sink = |_: &_| Ok(Latencies::default());
+    let made = profile(&args.trace, &args.traced, how, &sink, talk)?;
     let by = measure(args.measured.cost, &made.profile, &args.trace)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();

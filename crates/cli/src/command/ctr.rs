@@ -94,8 +94,11 @@ fn identity(program: &Program) -> Vec<Identity> {
 
 /// Whether a report sums up over all files, by address.
 const fn is_sum(format: CtrFormat) -> bool {
-    use CtrFormat::{Autofdo, Blocks, Branches, Folded, Profgen};
-    matches!(format, Autofdo | Blocks | Branches | Folded | Profgen)
+    use CtrFormat::{Autofdo, Blocks, Branches, Folded, Llvm, Profgen};
+    matches!(
+        format,
+        Autofdo | Blocks | Branches | Folded | Llvm | Profgen
+    )
 }
 
 fn different(one: &Path, other: &Path) -> Diagnostic {

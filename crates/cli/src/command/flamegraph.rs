@@ -3,7 +3,7 @@
 use crate::args::Flamegraph;
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{Compared, compare};
+use crate::profiling::{Compared, compare, grouping};
 use crate::source::places;
 use crate::talk::Talk;
 use hartrace_analyze::InsnCosts;
@@ -14,8 +14,9 @@ pub(super) fn run(args: &Flamegraph, talk: &Talk) -> Result<(), Failure> {
     let files = args.traces.iter().chain(&args.baseline);
     let mut output = create(&args.output.output, files.map(|p| p.as_path()))?;
     let files = (args.traces.as_slice(), args.baseline.as_deref());
-    let how = ("flamegraph", &args.measured);
-    let Compared { made, before, by } = compare::<()>(files, &args.traced, how, talk)?;
+    let by = grouping(&args.measured.by);
+    let how = ("flamegraph", args.measured.cost, by);
+    let Compared { made, before, by } = compare(files, &args.traced, how, &|_| Ok(()), talk)?;
     let places = places(&made.program);
     let insns = InsnCosts::new();
     let shown = Shown {

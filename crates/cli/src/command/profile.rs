@@ -1,39 +1,55 @@
 //! `hartrace profile`: exact profiles.
 
-use crate::args::{Profile, ProfileFormat, ProfileOf};
+mod others;
+
+use crate::args::{Profile, ProfileFormat, ProfileOf, is_stdout};
 use crate::failure::Failure;
 use crate::files::create;
-use crate::profiling::{Compared, Profiled, Sum, compare};
+use crate::profiling::{Compared, MakeSink, Profiled, Sum, compare, grouping};
 use crate::source::{places, source_text};
 use crate::talk::Talk;
-use hartrace_analyze::{CallSink, CallSites, InsnCosts, Measure};
+use hartrace_analyze::{CallSink, CallSites, Grouping, InsnCosts, Measure};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::similar_symbols;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::profile::{self as print, Shown};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
+
+/// Writes a profile. What is not in the file is said.
+type Write<S> = fn(&Profile, &Shown<'_>, &Profiled<S>, &mut Output, &Talk) -> Result<(), Failure>;
 
 pub(super) fn run(args: &Profile, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
+    use ProfileFormat::{Folded, Json, Text};
+    let by = grouping(&args.measured.by);
     match args.format {
         // Only this format has calls by the instruction that made them.
-        ProfileFormat::Callgrind => report::<CallSites>(args, talk, callgrind),
-        _ => report::<()>(args, talk, write),
+        ProfileFormat::Callgrind => {
+            report(args, by, &|_| Ok(CallSites::default()), callgrind, talk)
+        }
+        Text | Json | Folded => report(args, by, &|_| Ok(()), write, talk),
+        format => {
+            let by = others::grouping(format);
+            let sink = |program: &_| others::recording(format, program);
+            report(args, by, &sink, others::write, talk)
+        }
     }
 }
 
 /// Makes the profile and writes it with `write`.
 fn report<S: CallSink + Sum>(
     args: &Profile,
+    by: Grouping,
+    sink: &MakeSink<'_, S>,
+    write: Write<S>,
     talk: &Talk,
-    write: fn(&Profile, &Shown<'_>, &Profiled<S>, &mut Output) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let files = args.traces.iter().chain(&args.baseline);
     let mut output = create(&args.output.output, files.map(|p| p.as_path()))?;
     let files = (args.traces.as_slice(), args.baseline.as_deref());
-    let how = ("profile", &args.measured);
-    let Compared { made, before, by } = compare::<S>(files, &args.traced, how, talk)?;
+    let how = ("profile", args.measured.cost, by);
+    let Compared { made, before, by } = compare(files, &args.traced, how, sink, talk)?;
     if let Some(name) = &args.function {
         need_function(name, &made)?;
     }
@@ -51,11 +67,13 @@ fn report<S: CallSink + Sum>(
         by,
         top: args.top,
     };
-    let written = match &before {
-        Some(before) => difference(args, &shown, before, &mut output),
-        None => write(args, &shown, &made, &mut output),
-    };
-    written.map_err(|error| output.failed(error))?;
+    match &before {
+        Some(before) => {
+            let written = difference(args, &shown, before, &mut output);
+            written.map_err(|error| output.failed(error))?;
+        }
+        None => write(args, &shown, &made, &mut output, talk)?,
+    }
     Ok(output.finish()?)
 }
 
@@ -64,8 +82,8 @@ fn needs_instructions(args: &Profile) -> bool {
     let of = !matches!(args.of, ProfileOf::Functions | ProfileOf::Calls);
     match args.format {
         ProfileFormat::Text => of,
-        ProfileFormat::Folded => false,
         ProfileFormat::Json | ProfileFormat::Callgrind => args.baseline.is_none(),
+        _ => false,
     }
 }
 
@@ -103,16 +121,24 @@ fn check_usage(args: &Profile) -> Result<(), Failure> {
             "--baseline compares functions: leave out --of",
         ));
     }
-    if args.baseline.is_some() && args.format == ProfileFormat::Callgrind {
+    use ProfileFormat::{Folded, Json, Text};
+    if args.baseline.is_some() && !matches!(args.format, Text | Json | Folded) {
         return Err(Failure::Usage(
             "--baseline requires -f text, json or folded",
         ));
     }
     let is_table = is_text && args.of != ProfileOf::Functions;
     let is_grouped = !args.measured.by.is_empty();
-    if is_grouped && (is_table || args.format == ProfileFormat::Callgrind) {
+    if is_grouped && (is_table || !matches!(args.format, Text | Json | Folded)) {
         return Err(Failure::Usage(
-            "--by divides functions and call paths: leave out --of and -f callgrind",
+            "--by divides functions and call paths: it requires -f text, json or folded, and no \
+            --of",
+        ));
+    }
+    let is_shown = is_stdout(&args.output.output) && io::stdout().is_terminal();
+    if args.format == ProfileFormat::Pprof && is_shown {
+        return Err(Failure::Usage(
+            "a profile for pprof is no text: give a file with -o",
         ));
     }
     if is_grouped && args.baseline.is_some() && args.format != ProfileFormat::Folded {
@@ -128,11 +154,9 @@ fn difference(
     out: &mut impl io::Write,
 ) -> io::Result<()> {
     match args.format {
-        ProfileFormat::Text | ProfileFormat::Callgrind => {
-            print::difference(shown, &before.profile, out)
-        }
         ProfileFormat::Json => print::json_difference(shown, &before.profile, out),
         ProfileFormat::Folded => print::folded_difference(shown, &before.profile, out),
+        _ => print::difference(shown, &before.profile, out),
     }
 }
 
@@ -141,28 +165,35 @@ fn callgrind(
     shown: &Shown<'_>,
     made: &Profiled<CallSites>,
     out: &mut Output,
-) -> io::Result<()> {
+    _: &Talk,
+) -> Result<(), Failure> {
     let file = made.program.elf.first().map(|elf| elf.file.file.as_path());
     let name = file.unwrap_or(Path::new("???")).display().to_string();
-    print::callgrind(shown, &made.calls, &name, out)
+    let written = print::callgrind(shown, &made.calls, &name, out);
+    Ok(written.map_err(|error| out.failed(error))?)
 }
 
-fn write(args: &Profile, shown: &Shown<'_>, made: &Profiled, out: &mut Output) -> io::Result<()> {
+fn write(
+    args: &Profile,
+    shown: &Shown<'_>,
+    made: &Profiled,
+    out: &mut Output,
+    _: &Talk,
+) -> Result<(), Failure> {
     let text = source_text(&args.sources, [&made.program]);
     let line = |file: &str, number: u32| text.line(file, number);
-    match (args.format, args.of) {
+    let written = match (args.format, args.of) {
         (ProfileFormat::Json, _) => print::json(shown, out),
         (ProfileFormat::Folded, _) => print::folded(shown, out),
-        // Calls are not kept for these.
-        (ProfileFormat::Callgrind, _) | (ProfileFormat::Text, ProfileOf::Functions) => {
-            print::functions(shown, out)
-        }
-        (ProfileFormat::Text, ProfileOf::Calls) => print::calls(shown, out),
-        (ProfileFormat::Text, ProfileOf::Lines) => print::lines(shown, &line, out),
-        (ProfileFormat::Text, ProfileOf::Loops) => print::loops(shown, out),
-        (ProfileFormat::Text, ProfileOf::Source) => print::source(shown, &line, out),
-        (ProfileFormat::Text, ProfileOf::Instructions) => {
+        // The others have writers of their own.
+        (_, ProfileOf::Functions) => print::functions(shown, out),
+        (_, ProfileOf::Calls) => print::calls(shown, out),
+        (_, ProfileOf::Lines) => print::lines(shown, &line, out),
+        (_, ProfileOf::Loops) => print::loops(shown, out),
+        (_, ProfileOf::Source) => print::source(shown, &line, out),
+        (_, ProfileOf::Instructions) => {
             print::instructions(shown, args.function.as_deref(), &line, out)
         }
-    }
+    };
+    Ok(written.map_err(|error| out.failed(error))?)
 }

@@ -13,7 +13,7 @@ use crate::settings::{Program, names_of};
 use crate::talk::Talk;
 use hartrace_analyze::Names;
 use hartrace_capture::history::{self, AskError, Asked, Config, History, Loaded};
-use hartrace_capture::input::{self, Contents, Input};
+use hartrace_capture::input::{self, Contents};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{self, Known, MAX_WHOLE};
 use hartrace_capture::verify::{Choice, Search};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &State, talk: &Talk) -> Result<(), Failure> {
     if trace.settings.has_data() {
         let trace = match &args.data {
             None => trace,
-            Some(data) => trace.with_data(Input::open(data)?)?,
+            Some(data) => trace.with_data(session.open_data(data)?)?,
         };
         return data::run(args, &session, program, trace, output);
     }

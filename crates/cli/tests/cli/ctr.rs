@@ -423,14 +423,20 @@ fn snapshots_that_overlap_are_told() {
     }
 }
 
-type Counts = BTreeMap<(u64, u64), u64>;
+pub(crate) type Counts = BTreeMap<(u64, u64), u64>;
 
 /// The ranges and branches that llvm-profgen counts in a text, as its reader
-/// does. What is outside of the program, which is at 0x80000000, counts nothing.
-fn profgen_counts(text: &str) -> (Counts, Counts) {
+/// does. What is outside of the program, which is at 0x80000000, counts nothing. A line
+/// with a number is how often the next one counts.
+pub(crate) fn profgen_counts(text: &str) -> (Counts, Counts) {
     let (mut ranges, mut branches) = (Counts::new(), Counts::new());
     let lines = text.lines().filter(|line| !line.starts_with("PERF_RECORD"));
+    let mut times = 1;
     for line in lines {
+        if let Ok(count) = line.parse::<u64>() {
+            times = count;
+            continue;
+        }
         let mut later = 0;
         for entry in line.split_whitespace().skip(1) {
             let mut fields = entry.split('/');
@@ -442,19 +448,20 @@ fn profgen_counts(text: &str) -> (Counts, Counts) {
             };
             let (source, target) = (next(), next());
             if source != 0 && target != 0 {
-                *branches.entry((source, target)).or_default() += 1;
+                *branches.entry((source, target)).or_default() += times;
             }
             if target != 0 && later != 0 {
-                *ranges.entry((target, later)).or_default() += 1;
+                *ranges.entry((target, later)).or_default() += times;
             }
             later = source;
         }
+        times = 1;
     }
     (ranges, branches)
 }
 
 /// The ranges and branches of a text for AutoFDO, each moved up.
-fn autofdo_counts(text: &str, up: u64) -> (Counts, Counts) {
+pub(crate) fn autofdo_counts(text: &str, up: u64) -> (Counts, Counts) {
     let (mut ranges, mut branches) = (Counts::new(), Counts::new());
     for line in text.lines() {
         let (list, sign) = match line.contains("->") {

@@ -112,6 +112,52 @@ fn files_of_their_own() {
     assert!(error.contains("has no data trace"), "{error}");
 }
 
+/// Two files in a transport are the same as one without: each file has its own registers.
+#[test]
+fn files_of_their_own_in_a_transport() {
+    let folder = Folder::new();
+    let one = traced(&folder, RV64, &config("data.toml"), &[]);
+    let listed = succeeds(&["decode", &one]);
+    for (name, keys) in [
+        ("ram", "ram = \"0x80000000:0x80100000\""),
+        ("pins", "pib = 4"),
+    ] {
+        let settings = folder.name(&format!("{name}.toml"));
+        fs::write(&settings, format!("[transport]\n{keys}\n")).unwrap();
+        let two = folder.name(&format!("{name}.etrace"));
+        let data = folder.name(&format!("{name}.data"));
+        let (to, to_data) = (format!("etrace={two}"), format!("etrace-data={data}"));
+        succeeds(&[
+            "run",
+            "-q",
+            RV64,
+            "--max-insns",
+            "20K",
+            "-c",
+            &settings,
+            "--trace",
+            &to,
+            "--trace",
+            &to_data,
+            "--check",
+        ]);
+        assert_eq!(
+            succeeds(&["decode", &two, "--data", &data]),
+            listed,
+            "{name}"
+        );
+        let written = succeeds(&[
+            "state",
+            &two,
+            "--data",
+            &data,
+            "--last-write",
+            "0x80001264:4",
+        ]);
+        assert!(!written.is_empty());
+    }
+}
+
 /// A data packet that is missing is a gap of the data trace, and no gap otherwise.
 #[test]
 fn a_lost_access_is_a_gap() {

@@ -1,12 +1,12 @@
 //! `timeline`: the files that viewers read, decoded here by hand.
 
-use crate::{Folder, repository, run, succeeds, text};
+use crate::{Folder, hartrace, repository, run, succeeds, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
 /// The fields of a message of Protocol Buffers: number, value, bytes.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
+pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -42,25 +42,25 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
     all
 }
 
-fn number(message: &[u8], field: u64) -> Option<u64> {
+pub(crate) fn number(message: &[u8], field: u64) -> Option<u64> {
     let found = fields(message).into_iter().find(|f| f.0 == field);
     found.map(|f| f.1)
 }
 
-fn part(message: &[u8], field: u64) -> Option<&[u8]> {
+pub(crate) fn part(message: &[u8], field: u64) -> Option<&[u8]> {
     let found = fields(message).into_iter().find(|f| f.0 == field);
     found.map(|f| f.2)
 }
 
 /// A slice as a file has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
-    track: String,
-    begin: u64,
-    depth: usize,
-    end: u64,
-    name: String,
-    category: String,
+pub(crate) struct Found {
+    pub(crate) track: String,
+    pub(crate) begin: u64,
+    pub(crate) depth: usize,
+    pub(crate) end: u64,
+    pub(crate) name: String,
+    pub(crate) category: String,
     /// Without the slices inside.
     own: u64,
 }
@@ -68,6 +68,7 @@ struct Found {
 /// Begins and ends of one track, which must nest.
 #[derive(Default)]
 struct Nesting {
+    track: String,
     open: Vec<Found>,
     last: u64,
 }
@@ -76,6 +77,7 @@ impl Nesting {
     fn begin(&mut self, track: &str, begin: u64, name: &str, category: &str) {
         assert!(begin >= self.last, "{track}: {begin} after {}", self.last);
         self.last = begin;
+        track.clone_into(&mut self.track);
         self.open.push(Found {
             track: track.to_owned(),
             begin,
@@ -85,6 +87,17 @@ impl Nesting {
             category: category.to_owned(),
             own: 0,
         });
+    }
+
+    /// An end of an arrow at the innermost slice.
+    fn arrow(&mut self, arrow: u64, at: u64) -> End {
+        assert!(at >= self.last);
+        // Where a part of a trace starts in a trap, what it interrupted is not known.
+        let (track, name) = match self.open.last() {
+            Some(on) => (on.track.clone(), on.name.clone()),
+            None => (self.track.clone(), String::new()),
+        };
+        (arrow, track, at, name)
     }
 
     fn end(&mut self, end: u64) -> Found {
@@ -102,13 +115,24 @@ impl Nesting {
     }
 }
 
-/// The slices, the arrows that start and end, and the values of counters by name.
+/// An end of an arrow: its number, the track, where, and the slice it is at, which is that
+/// of the event or the one around it.
+type End = (u64, String, u64, String);
+
+/// The slices, the ends of arrows, and the values of counters by name.
 #[derive(Default)]
 struct Decoded {
     slices: Vec<Found>,
-    from: Vec<u64>,
-    to: Vec<u64>,
+    from: Vec<End>,
+    to: Vec<End>,
     counters: BTreeMap<String, Vec<(u64, f64)>>,
+}
+
+/// The slices of a trace.
+pub(crate) fn slices(folder: &Folder, trace: &str) -> Vec<Found> {
+    let file = folder.name("slices.pftrace");
+    succeeds(&["timeline", trace, "-o", &file]);
+    perfetto(&file).slices
 }
 
 fn perfetto(file: &str) -> Decoded {
@@ -149,10 +173,20 @@ fn perfetto(file: &str) -> Decoded {
                 let name = &names[&(sequence, 2, number(event, 10).unwrap())];
                 let category = &names[&(sequence, 1, number(event, 3).unwrap())];
                 on.begin(&tracks[&track], at, name, category);
-                done.from.extend(number(event, 47));
-                done.to.extend(number(event, 48));
+                done.from.extend(number(event, 47).map(|n| on.arrow(n, at)));
+                done.to.extend(number(event, 48).map(|n| on.arrow(n, at)));
             }
-            Some(2) => done.slices.push(on.end(at)),
+            Some(2) => {
+                done.from.extend(number(event, 47).map(|n| on.arrow(n, at)));
+                done.slices.push(on.end(at));
+            }
+            // The hart resumes after a trap.
+            Some(3) => {
+                let name = &names[&(sequence, 2, number(event, 10).unwrap())];
+                let category = &names[&(sequence, 1, number(event, 3).unwrap())];
+                assert_eq!((name.as_str(), category.as_str()), ("resumed", "trap"));
+                done.to.push(on.arrow(number(event, 48).unwrap(), at));
+            }
             Some(4) => {
                 let value = f64::from_bits(number(event, 44).unwrap());
                 let counter = done.counters.entry(tracks[&track].clone());
@@ -163,6 +197,8 @@ fn perfetto(file: &str) -> Decoded {
     }
     assert!(nesting.values().all(|on| on.open.is_empty()));
     done.slices.sort();
+    done.from.sort();
+    done.to.sort();
     done
 }
 
@@ -193,8 +229,19 @@ fn chrome(file: &str) -> Decoded {
             "E" => done
                 .slices
                 .push(nesting.get_mut(&track).unwrap().end(id("ts"))),
-            "s" => done.from.push(id("id")),
-            "f" => done.to.push(id("id")),
+            "s" => {
+                let on = nesting.get_mut(&track).unwrap();
+                done.from.push(on.arrow(id("id"), id("ts")));
+            }
+            "f" => {
+                assert_eq!(event["bp"], "e");
+                let on = nesting.get_mut(&track).unwrap();
+                done.to.push(on.arrow(id("id"), id("ts")));
+            }
+            "i" => {
+                assert_eq!((name, event["cat"].as_str()), ("resumed", Some("trap")));
+                assert!(id("ts") >= nesting[&track].last);
+            }
             "C" => {
                 let value = event["args"]["value"].as_f64().unwrap();
                 let counter = done.counters.entry(name.to_owned()).or_default();
@@ -205,15 +252,17 @@ fn chrome(file: &str) -> Decoded {
     }
     assert!(nesting.values().all(|on| on.open.is_empty()));
     done.slices.sort();
+    done.from.sort();
+    done.to.sort();
     done
 }
 
-fn program(name: &str) -> String {
+pub(crate) fn program(name: &str) -> String {
     let path = repository().join(format!("programs/{name}/{name}-rv64gc.elf"));
     path.to_str().unwrap().to_owned()
 }
 
-fn recorded(folder: &Folder, name: &str, kind: &str, config: &str) -> String {
+pub(crate) fn recorded(folder: &Folder, name: &str, kind: &str, config: &str) -> String {
     let config = folder.file("c.toml", config);
     let file = folder.name(&format!("{name}.{kind}"));
     let to = format!("{kind}={file}");
@@ -249,14 +298,19 @@ fn slices_are_those_of_the_profile() {
                 count += 1;
             }
             assert_eq!(found.len(), count);
-            // Every trap has an arrow to its handler.
-            let traps = decoded.slices.iter().filter(|s| s.category == "trap");
-            assert_eq!(
-                (decoded.from.len(), traps.clone().count()),
-                (decoded.to.len(), decoded.from.len())
-            );
-            assert_eq!(decoded.from, decoded.to);
             assert_eq!(decoded.from.is_empty(), name == "recursion");
+            // So many interrupts, which last as long without other threads.
+            let interrupts = succeeds(&["interrupts", &trace, "-f", "json"]);
+            let interrupts = interrupts.lines().map(|l| serde_json::from_str(l).unwrap());
+            for cause in interrupts.filter(|v: &Value| v["type"] == "cause") {
+                let of = |s: &&Found| s.category == "trap" && cause["name"] == *s.name;
+                let traps: Vec<&Found> = decoded.slices.iter().filter(of).collect();
+                assert_eq!(cause["count"], traps.len(), "{cause}");
+                if name == "timer" {
+                    let total: u64 = traps.iter().map(|s| s.end - s.begin).sum();
+                    assert_eq!(cause["total"]["instructions"], total, "{cause}");
+                }
+            }
             let tracks = decoded.slices.iter().map(|s| &s.track);
             let tracks: std::collections::BTreeSet<_> = tracks.collect();
             assert_eq!(tracks.len(), if name == "scheduler" { 4 } else { 1 });
@@ -264,6 +318,52 @@ fn slices_are_those_of_the_profile() {
             let size = fs::metadata(&trace).unwrap().len() as f64;
             assert!(bytes > 0.5 * size && bytes <= size, "{bytes} of {size}");
         }
+    }
+}
+
+/// Every trap has an arrow to its handler, and every return from one has an arrow to where
+/// the hart resumes: after the trap, or in another thread.
+#[test]
+fn arrows_lead_to_handlers_and_back() {
+    let folder = Folder::new();
+    for (name, to_threads) in [("timer", 0), ("scheduler", 43)] {
+        let trace = recorded(&folder, name, "ntrace", "");
+        let file = folder.name("t.pftrace");
+        succeeds(&["timeline", &trace, "-o", &file]);
+        let decoded = perfetto(&file);
+        let traps: Vec<&Found> = decoded
+            .slices
+            .iter()
+            .filter(|s| s.category == "trap")
+            .collect();
+        let (mut handlers, mut backs, mut threads) = (0, 0, 0);
+        let to: HashMap<u64, &End> = decoded.to.iter().map(|end| (end.0, end)).collect();
+        assert_eq!(to.len(), decoded.to.len());
+        for (arrow, track, at, slice) in &decoded.from {
+            let (_, to_track, to_at, to_slice) = to[arrow];
+            // Nothing happens in between.
+            assert_eq!(at, to_at);
+            if slice == "other threads" {
+                threads += 1;
+                assert_ne!(track, to_track);
+                assert_ne!(to_slice, "other threads");
+                continue;
+            }
+            assert_eq!(track, to_track);
+            let of = |s: &&&Found| s.track == *track && s.name == *slice;
+            let begins = traps.iter().filter(of).any(|s| s.begin == *at);
+            let ends = traps.iter().filter(of).any(|s| s.end == *at);
+            assert!(begins || ends);
+            let inside = traps.iter().find(|s| s.track == *track && s.begin == *at);
+            match inside.filter(|_| to_slice != slice && begins) {
+                Some(_) => handlers += 1,
+                None => backs += 1,
+            }
+        }
+        assert_eq!(decoded.from.len(), decoded.to.len());
+        assert_eq!((handlers, threads), (traps.len(), to_threads), "{name}");
+        // Those that returned in their own thread, but for those that had not ended.
+        assert!(backs + threads >= traps.len() - 3, "{backs} {threads}");
     }
 }
 
@@ -376,4 +476,268 @@ fn gaps_are_slices() {
     let gaps = decoded.slices.iter().filter(|s| s.category == "gap");
     assert!(gaps.clone().count() > 0);
     assert!(gaps.clone().all(|gap| gap.track == "hart 0, gaps"));
+}
+
+/// Puts the slices of two files together that follow each other: what ends with the first,
+/// and begins again with the second, is one slice. What cannot go on is done.
+fn continued(before: Vec<Found>, after: &mut Vec<Found>, done: &mut Vec<Found>) -> Vec<Found> {
+    let mut first: HashMap<&str, u64> = HashMap::new();
+    for slice in after.iter() {
+        let begin = first.entry(&slice.track).or_insert(slice.begin);
+        *begin = slice.begin.min(*begin);
+    }
+    let first: HashMap<String, u64> = first.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+    let mut open = Vec::new();
+    for earlier in before {
+        let goes_on = |s: &Found| {
+            let same =
+                (&s.track, s.depth, &s.name) == (&earlier.track, earlier.depth, &earlier.name);
+            same && s.begin == earlier.end && first[&s.track] == s.begin
+        };
+        match after.iter_mut().find(|s| goes_on(s)) {
+            Some(slice) => {
+                slice.begin = earlier.begin;
+                slice.own += earlier.own;
+            }
+            // A track that the second file has nothing of may go on later.
+            None if !first.contains_key(&earlier.track) => open.push(earlier),
+            None => done.push(earlier),
+        }
+    }
+    open.append(after);
+    open
+}
+
+/// The same, in files that follow each other: put together, they are the whole.
+#[test]
+fn files_are_whole_and_follow_each_other() {
+    let folder = Folder::new();
+    for (name, config) in [
+        ("scheduler", ""),
+        ("timer", "[ntrace]\ntimestamps = true\n"),
+    ] {
+        let trace = recorded(&folder, name, "ntrace", config);
+        for (format, end) in [("perfetto", "pftrace"), ("chrome", "json")] {
+            let read = |file: &str| match format {
+                "perfetto" => perfetto(file),
+                _ => chrome(file),
+            };
+            let whole = folder.name(&format!("whole.{end}"));
+            succeeds(&["timeline", &trace, "-f", format, "-o", &whole]);
+            let all = read(&whole);
+            let file = folder.name(&format!("{name}.part.{end}"));
+            let output = run(&[
+                "timeline", &trace, "-f", format, "--split", "12K", "-o", &file,
+            ]);
+            let message = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{message}");
+            assert!(!fs::exists(&file).unwrap());
+            let names: Vec<String> = (1..=message.lines().count())
+                .map(|n| folder.name(&format!("{name}.part-{n:03}.{end}")))
+                .collect();
+            assert!(names.len() > 3 && names.len() < 40, "{message}");
+            let mut joined = Decoded::default();
+            let mut before: Vec<Found> = Vec::new();
+            for (line, part) in message.lines().zip(&names) {
+                let size = fs::metadata(part).unwrap().len();
+                assert!(size < 24 << 10, "{size}");
+                let bytes = line.strip_prefix(&format!("{part}: ")).expect(line);
+                let digits = bytes.split_once(" byte").unwrap().0.replace(' ', "");
+                assert_eq!(digits, size.to_string());
+                let mut part = read(part);
+                before = continued(before, &mut part.slices, &mut joined.slices);
+                joined.from.append(&mut part.from);
+                joined.to.append(&mut part.to);
+                for (name, mut values) in part.counters {
+                    joined.counters.entry(name).or_default().append(&mut values);
+                }
+            }
+            joined.slices.append(&mut before);
+            joined.slices.sort();
+            assert!(joined.slices == all.slices);
+            let arrows = |ends: &[End]| ends.iter().map(|e| (e.0, e.2)).collect::<Vec<_>>();
+            joined.from.sort();
+            joined.to.sort();
+            assert_eq!(arrows(&joined.from), arrows(&all.from));
+            assert_eq!(arrows(&joined.to), arrows(&all.to));
+            let bytes = |of: &Decoded| {
+                let values = of
+                    .counters
+                    .iter()
+                    .filter(|(name, _)| name.contains("bytes"));
+                values
+                    .flat_map(|(_, values)| values)
+                    .map(|v| v.1)
+                    .sum::<f64>()
+            };
+            assert!((bytes(&joined) - bytes(&all)).abs() < 1e-6);
+        }
+    }
+}
+
+/// A warning comes before anything is written: here writing fails.
+#[test]
+fn a_warning_comes_before_a_large_file() {
+    let folder = Folder::new();
+    let trace = recorded(&folder, "timer", "ntrace", "");
+    let full = |args: &[&str]| {
+        let output = run(&[&["timeline", &trace, "-o", "/dev/full"], args].concat());
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stderr).to_owned()
+    };
+    for format in ["perfetto", "chrome"] {
+        let message = full(&["-f", format, "--warn-above", "20K"]);
+        let (warning, error) = message.split_once("error[HT0006]").expect(&message);
+        assert!(
+            warning.contains("warning[HT0414]: `/dev/full` will have "),
+            "{message}"
+        );
+        assert!(warning.contains("more than viewers open"), "{message}");
+        assert!(error.contains("cannot write"), "{message}");
+        let message = full(&["-f", format, "--warn-above", "20M"]);
+        assert!(!message.contains("HT0414"), "{message}");
+    }
+    // A stream is written while it is read: the warning comes on the way.
+    let elf = program("timer");
+    let sidecar = format!("{trace}.toml");
+    let file = folder.name("t.pftrace");
+    let args = [
+        "timeline",
+        "-",
+        "-e",
+        &elf,
+        "-c",
+        &sidecar,
+        "--min-duration",
+        "1",
+        "--warn-above",
+        "20K",
+        "-o",
+        &file,
+    ];
+    let input = fs::File::open(&trace).unwrap();
+    let output = hartrace().args(args).stdin(input).output().unwrap();
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(message.contains("warning[HT0414]"), "{message}");
+    assert!(perfetto(&file).slices.len() > 1000);
+}
+
+/// Units have a length if one is given.
+#[test]
+fn units_of_time_have_a_length() {
+    let folder = Folder::new();
+    let trace = recorded(&folder, "timer", "ntrace", "[ntrace]\ntimestamps = true\n");
+    let [a, b, c] = ["a.pftrace", "b.pftrace", "c.json"].map(|name| folder.name(name));
+    succeeds(&["timeline", &trace, "-o", &a]);
+    succeeds(&["timeline", &trace, "--timescale", "25MHz", "-o", &b]);
+    succeeds(&[
+        "timeline",
+        &trace,
+        "--timescale",
+        "2.5us",
+        "-f",
+        "chrome",
+        "-o",
+        &c,
+    ]);
+    let (a, b) = (perfetto(&a), perfetto(&b));
+    let scaled = a.slices.iter().map(|s| (s.begin * 40, s.end * 40, &s.name));
+    assert!(scaled.eq(b.slices.iter().map(|s| (s.begin, s.end, &s.name))));
+    let of = |of: &Decoded, name: &str| {
+        let found = of.counters.iter().find(|(n, _)| n.contains(name));
+        found.map(|(_, values)| values[0]).unwrap()
+    };
+    let (units, micros) = (
+        of(&a, "instructions per 1000 units of time"),
+        of(&b, "instructions per microsecond"),
+    );
+    assert_eq!(micros.0, units.0 * 40);
+    assert!((micros.1 - units.1 * 25.0 / 1000.0).abs() < 1e-9);
+    let events: Vec<Value> = serde_json::from_str(&fs::read_to_string(&c).unwrap()).unwrap();
+    let first = events.iter().find(|e| e["ph"] == "B").unwrap();
+    let begin = a.slices.iter().map(|s| s.begin).min().unwrap();
+    assert_eq!(first["ts"].as_f64(), Some(begin as f64 * 2.5));
+
+    let bare = recorded(&folder, "timer", "etrace", "");
+    let output = run(&[
+        "timeline",
+        &bare,
+        "--timescale",
+        "10ns",
+        "-o",
+        &folder.name("d"),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("error[HT0121]") && message.contains("--timescale"),
+        "{message}"
+    );
+}
+
+#[test]
+fn flags_that_do_not_fit() {
+    let folder = Folder::new();
+    let trace = recorded(&folder, "recursion", "etrace", "");
+    let file = folder.name("t");
+    for (args, part) in [
+        (
+            &["-f", "fst", "--split", "1M", "-o", &file][..],
+            "--split is for -f perfetto",
+        ),
+        (
+            &["-f", "ctf", "--split", "1M", "-o", &file],
+            "--split is for -f perfetto",
+        ),
+        (&["--split", "1M"], "several files"),
+        (&["--split", "100", "-o", &file], "at least 4K"),
+        (&["-f", "ctf"], "a CTF trace is a directory"),
+        (
+            &["--timescale", "10", "-o", &file],
+            "a length or a frequency",
+        ),
+    ] {
+        let output = run(&[&["timeline", &trace], args].concat());
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(part), "{message}");
+    }
+    let output = run(&["timeline", "-", "--split", "1M", "-o", &file]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!fs::exists(&file).unwrap());
+}
+
+/// A trace of a program with a hostile name, which is given as names are shown.
+pub(crate) fn hostile(folder: &Folder) -> (String, &'static str) {
+    const NAME: &str = "\"\\</s>\n\u{1b}\t";
+    let mut elf = fs::read(program("recursion")).unwrap();
+    let name = b"\0ackermann\0";
+    // In the table of symbols, and in debug information.
+    while let Some(at) = elf.windows(name.len()).position(|bytes| bytes == name) {
+        elf[at + 1..at + 10].copy_from_slice(NAME.as_bytes());
+    }
+    let elf = folder.file("hostile.elf", elf);
+    (started(folder, &elf, "ntrace"), "\"\\</s>^J^[^I")
+}
+
+/// The trace of a start of a program.
+pub(crate) fn started(folder: &Folder, elf: &str, kind: &str) -> String {
+    let file = folder.name(&format!("start.{kind}"));
+    let to = format!("{kind}={file}");
+    let args = ["run", "-q", elf, "--max-insns", "20000", "--trace", &to];
+    assert_eq!(run(&args).status.code(), Some(0));
+    file
+}
+
+#[test]
+fn names_do_no_harm() {
+    let folder = Folder::new();
+    let (trace, name) = hostile(&folder);
+    let [a, b] = ["t.pftrace", "t.json"].map(|name| folder.name(name));
+    succeeds(&["timeline", &trace, "-o", &a]);
+    succeeds(&["timeline", &trace, "-f", "chrome", "-o", &b]);
+    let (a, b) = (perfetto(&a), chrome(&b));
+    assert!(a.slices == b.slices);
+    assert!(a.slices.iter().filter(|s| s.name == name).count() > 100);
 }

@@ -4,8 +4,8 @@ use hartrace_flow::{Access, AccessKind, DataAccess, Part};
 
 use super::encode::FAILURE;
 use super::history::{History, Sent};
-use super::{DataConfig, DataPacket, Outstanding};
-use crate::{Config, Fault};
+use super::{Batch, DataConfig, DataPacket, Outstanding, Transfers};
+use crate::{Config, Fault, MAX_PAYLOAD};
 
 /// The data trace of one source.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,14 +28,38 @@ impl DataSource {
         self.lost = false;
     }
 
+    /// The accesses of loads and stores at the front of the bytes, which are packets
+    /// with their headers, as far as they are plain: how many, and how many bytes they
+    /// are.
+    pub(crate) fn transfers(
+        &mut self,
+        bytes: &[u8],
+        transfers: &Transfers,
+        out: &mut Batch,
+    ) -> (usize, usize) {
+        transfers.read_all(bytes, &mut self.history, out)
+    }
+
+    /// The access of a plain load or store, with a payload of `len` bytes; `None` for any
+    /// other packet.
+    pub(crate) fn transfer<'b>(
+        &mut self,
+        (payload, len): (&[u8; MAX_PAYLOAD], usize),
+        transfers: &Transfers,
+        out: &'b mut Batch,
+    ) -> Option<&'b [DataAccess]> {
+        transfers.read_one(payload, len, &mut self.history, out)?;
+        Some(out.first(1))
+    }
+
     /// The access that a packet reports, or its part of one.
-    #[inline]
     pub(crate) fn packet(
         &mut self,
         packet: &DataPacket,
         config: &Config,
         data: &DataConfig,
     ) -> Result<DataAccess, Fault> {
+        let history = &mut self.history;
         match *packet {
             DataPacket::Transfer {
                 store,
@@ -46,26 +70,13 @@ impl DataSource {
                 address,
             } => {
                 let fields = (address.map(|field| (field, aligned)), value);
-                let (addr, value) = restored(&mut self.history, fields, size, diff, data)?;
+                let (addr, value) = restored(history, fields, size, diff, data)?;
                 let kind = match store {
                     false => AccessKind::Load,
                     true => AccessKind::Store,
                 };
                 Ok(whole(config, kind, size, addr, value, None))
             }
-            _ => self.other(packet, config, data),
-        }
-    }
-
-    #[inline(never)]
-    fn other(
-        &mut self,
-        packet: &DataPacket,
-        config: &Config,
-        data: &DataConfig,
-    ) -> Result<DataAccess, Fault> {
-        let history = &mut self.history;
-        match *packet {
             DataPacket::LoadRequest {
                 aligned,
                 size,
@@ -135,7 +146,6 @@ impl DataSource {
                 let size = csr_size(config);
                 Ok(whole(config, kind, size, Some(csr.into()), value, operand))
             }
-            DataPacket::Transfer { .. } => Err(Fault::UnknownDataFormat),
         }
     }
 
@@ -201,7 +211,6 @@ impl DataSource {
 
 /// The address and the data of a packet that may have both, from its fields: those of
 /// the address are its bits and whether it is aligned.
-#[inline]
 fn restored(
     history: &mut History,
     (address, value): (Option<(u64, bool)>, Option<u64>),
@@ -246,7 +255,6 @@ const fn kind(subtype: u8, data: &DataConfig) -> Result<AccessKind, Fault> {
 }
 
 /// An access that is not assigned to an instruction yet.
-#[inline]
 fn whole(
     config: &Config,
     kind: AccessKind,

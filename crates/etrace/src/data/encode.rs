@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use hartrace_flow::{Access, AccessKind, DataIngress};
 
 use super::history::{History, Place, Sent};
-use super::quick::Framed;
+use super::quick::{Framed, Words};
 use super::read::value_mask;
 use super::write::length;
 use super::{Compression, DataConfig, DataLayout, DataPacket, Outstanding};
@@ -31,6 +31,8 @@ pub(crate) struct DataEncoder {
     outstanding: Outstanding,
     /// Accesses are unified, with addresses and data.
     plain: bool,
+    /// And may have packets of a word.
+    words: Option<Words>,
     /// By id; empty unless accesses are split.
     requests: Box<[Option<Request>]>,
 }
@@ -43,10 +45,12 @@ impl DataEncoder {
     pub(crate) fn new(config: &Config) -> Option<DataEncoder> {
         let data = config.data?;
         let ids = if data.split { 1 << data.lrid_width } else { 0 };
+        let layout = data.layout(config.version, config.xlen);
         Some(DataEncoder {
             version: config.version,
             config: data,
-            layout: data.layout(config.version, config.xlen),
+            layout,
+            words: Words::new(config.version, &data, &layout),
             history: History::default(),
             outstanding: Outstanding::default(),
             plain: !(data.split || data.no_address || data.no_data),
@@ -76,9 +80,15 @@ impl DataEncoder {
         payload
     }
 
+    /// The payload of a unified load or a store, and its length, if it has no more than
+    /// eight bytes and is as most are.
+    #[inline(always)]
+    pub(crate) fn word(&mut self, access: &Access) -> Option<(u64, u32)> {
+        self.words.as_ref()?.write(access, &mut self.history)
+    }
+
     /// A unified load or a store with address and data, framed; `None` for any other
     /// access.
-    #[inline]
     pub(crate) fn quick(&mut self, access: &Access) -> Option<Framed> {
         let store = match access.kind {
             AccessKind::Load => false,

@@ -39,8 +39,10 @@ impl Sent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct History {
     /// By log2 of the size.
-    addresses: [Option<u64>; 4],
-    data: [Option<u64>; 4],
+    addresses: [u64; 4],
+    data: [u64; 4],
+    /// Which of them are known: addresses in the low half, data in the high one.
+    known: u16,
     csr: Option<u16>,
 }
 
@@ -57,7 +59,7 @@ pub(super) struct Place {
 
 /// Extends a number of so many bits by its sign.
 #[inline]
-const fn extend(value: u64, width: u8) -> i64 {
+pub(super) const fn extend(value: u64, width: u8) -> i64 {
     let unused = 64 - if width > 64 { 64 } else { width as u32 };
     (value << unused) as i64 >> unused
 }
@@ -96,6 +98,40 @@ impl History {
         *self = History::default();
     }
 
+    /// The bases of a difference of addresses, and of data, of this size.
+    pub(super) const fn bases(size: u8, address: bool, data: bool) -> u16 {
+        (address as u16 | (data as u16) << 4) << (size & 3)
+    }
+
+    /// What is never known.
+    pub(super) const NEVER: u16 = 1 << 8;
+
+    /// These are known now.
+    #[inline(always)]
+    pub(super) const fn add(&mut self, bases: u16) {
+        self.known |= bases;
+    }
+
+    /// Whether all of these are known.
+    #[inline(always)]
+    pub(super) const fn has(&self, bases: u16) -> bool {
+        self.known & bases == bases
+    }
+
+    /// The last address of this size, if it is known.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // two bits
+    pub(super) const fn last_address(&self, size: u8) -> u64 {
+        self.addresses[(size & 3) as usize]
+    }
+
+    /// The same of data.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // two bits
+    pub(super) const fn last_data(&self, size: u8) -> u64 {
+        self.data[(size & 3) as usize]
+    }
+
     /// An address in full.
     #[inline]
     pub(super) fn full(addr: u64, size: u8, config: &DataConfig) -> Place {
@@ -105,7 +141,10 @@ impl History {
     /// The same as a difference from the last of this size, if there is one.
     #[inline]
     pub(super) fn difference(&self, addr: u64, size: u8, config: &DataConfig) -> Option<Place> {
-        let before = (*self.addresses.get(usize::from(size))?)?;
+        if !self.has(History::bases(size, true, false)) {
+            return None;
+        }
+        let before = self.last_address(size);
         let value = match config.xor_addresses {
             true => addr ^ before,
             false => addr.wrapping_sub(before),
@@ -115,10 +154,16 @@ impl History {
 
     /// The address of the next access of this size.
     #[inline]
-    pub(super) fn set_address(&mut self, addr: u64, size: u8) {
-        if let Some(last) = self.addresses.get_mut(usize::from(size)) {
-            *last = Some(addr);
-        }
+    pub(super) const fn set_address(&mut self, addr: u64, size: u8) {
+        self.put_address(addr, size);
+        self.add(History::bases(size, true, false));
+    }
+
+    /// The same where it is added to what is known later.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // two bits
+    pub(super) const fn put_address(&mut self, addr: u64, size: u8) {
+        self.addresses[(size & 3) as usize] = addr;
     }
 
     /// The address that a field means; `None` without a base. Sign-extended from
@@ -131,15 +176,13 @@ impl History {
         config: &DataConfig,
     ) -> Option<u64> {
         let field = if aligned { field << size } else { field };
-        let value = match full {
-            true => field,
-            false => {
-                let before = (*self.addresses.get(usize::from(size))?)?;
-                match config.xor_addresses {
-                    true => before ^ field,
-                    false => before.wrapping_add(field),
-                }
-            }
+        if !self.has(History::bases(size, !full, false)) {
+            return None;
+        }
+        let before = if full { 0 } else { self.last_address(size) };
+        let value = match config.xor_addresses {
+            true => before ^ field,
+            false => before.wrapping_add(field),
         };
         let addr = extend(value, config.daddress_width) as u64;
         self.set_address(addr, size);
@@ -152,7 +195,10 @@ impl History {
         if sent == Sent::Full {
             return Some(data);
         }
-        let before = (*self.data.get(usize::from(size))?)?;
+        if !self.has(History::bases(size, false, true)) {
+            return None;
+        }
+        let before = self.last_data(size);
         let field = match sent {
             Sent::Difference => data.wrapping_sub(before),
             Sent::Xor | Sent::Full => data ^ before,
@@ -162,23 +208,32 @@ impl History {
 
     /// The data of the next access of this size.
     #[inline]
-    pub(super) fn set_data(&mut self, data: u64, size: u8) {
-        if let Some(last) = self.data.get_mut(usize::from(size)) {
-            *last = Some(data);
-        }
+    pub(super) const fn set_data(&mut self, data: u64, size: u8) {
+        self.put_data(data, size);
+        self.add(History::bases(size, false, true));
+    }
+
+    /// The same where it is added to what is known later.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // two bits
+    pub(super) const fn put_data(&mut self, data: u64, size: u8) {
+        self.data[(size & 3) as usize] = data;
     }
 
     /// The data that a field means; `None` without a base.
     #[inline]
     pub(super) fn data(&mut self, field: u64, size: u8, sent: Sent) -> Option<u64> {
-        let last = self.data.get_mut(usize::from(size))?;
+        let refers = sent != Sent::Full;
+        if !self.has(History::bases(size, false, refers)) {
+            return None;
+        }
+        let before = if refers { self.last_data(size) } else { 0 };
         let data = match sent {
-            Sent::Full => field,
-            Sent::Xor => (*last)? ^ field,
-            Sent::Difference => (*last)?.wrapping_add(field),
+            Sent::Full | Sent::Xor => before ^ field,
+            Sent::Difference => before.wrapping_add(field),
         };
         let data = data & value_mask(size);
-        *last = Some(data);
+        self.set_data(data, size);
         Some(data)
     }
 

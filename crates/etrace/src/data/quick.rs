@@ -1,12 +1,14 @@
-//! The fast path for loads and stores with address and data, which are most of a
-//! trace. `data` has whole bytes, so `data` and `address` start at the same bit of a
-//! byte: each is one unaligned word, shifted.
+//! Writes loads and stores with address and data, which are most of a trace, without
+//! their fields one by one: in the default compression in one word ([`Words`]), else in
+//! two halves ([`Framed`]).
 
-use super::history::Place;
+use hartrace_flow::{Access, AccessKind};
+
+use super::history::{History, Place, extend};
 use super::write::length;
-use super::{DataLayout, DataPacket};
-use crate::Kind;
+use super::{Compression, DataConfig, DataLayout};
 use crate::packet::bits::mask;
+use crate::{Kind, Version};
 
 /// The bytes of a packet with its header.
 #[derive(Clone, Copy, Debug)]
@@ -73,89 +75,134 @@ impl Framed {
     }
 }
 
-/// Bytes that are looked at, the header included.
-pub(crate) const WINDOW: usize = 32;
-
-/// Eight bytes from a place in the window.
-#[inline(always)]
-fn word(window: &[u8; WINDOW], from: usize) -> Option<u64> {
-    let (word, _) = window.get(from..)?.split_first_chunk::<8>()?;
-    Some(u64::from_le_bytes(*word))
+/// Packets of loads and stores that have no more than a word, each as short as it can be
+/// ([`Compression::Dynamic`]).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words {
+    /// By log2 of the size, of loads first and then of stores: `format` and `size`; `None`
+    /// if such accesses are not traced.
+    heads: [Option<u8>; 8],
+    /// The first bits of `diff` and `data_len`.
+    diff_at: u8,
+    length_at: u8,
+    address_width: u8,
 }
 
-/// A unified load or a store with address and data at the front of a window, after
-/// its header, with a payload of `len` bytes. `None` for any other, and for one that
-/// has something wrong.
-#[inline(always)]
-pub(crate) fn transfer(
-    window: &[u8; WINDOW],
-    len: usize,
-    layout: &DataLayout,
-) -> Option<DataPacket> {
-    if layout.no_data || layout.no_address || layout.split {
-        return None;
-    }
-    let first = word(window, 1)?;
-    // The bits that were sent, the last of which is repeated, of a payload of one word.
-    let unused = 64 - 8 * len.min(8) as u32;
-    let all = (first << unused) as i64 >> unused;
-    let head = all as u64;
-    let format = head & mask(layout.format_width.into());
-    let size = (head >> layout.format_width & mask(layout.size_width.into())) as u32;
-    if format > 3 || 8u32 << (size & 7) > layout.data_width.into() {
-        return None;
-    }
-    let mut at = u32::from(layout.format_width) + u32::from(layout.size_width);
-    let diff = (head >> at & 3) as u8;
-    at += 2;
-    let count = (head >> at & ((1 << size) - 1)) as u32 + 1;
-    at += size;
-    let width = u32::from(layout.daddress_width);
-    let end = at + 8 * count;
-    let (data, address) = match len {
-        0..=8 => {
-            let address = all >> end.min(63);
-            let sign = address >> (width - 1);
-            if sign != 0 && sign != -1 {
-                return None;
-            }
-            ((all >> at.min(63)) as u64, address)
+impl Words {
+    /// `None` in settings with other packets.
+    pub(super) fn new(version: Version, data: &DataConfig, layout: &DataLayout) -> Option<Words> {
+        let others = layout.split || layout.no_address || layout.no_data;
+        let whole = data.full_address || data.full_data || data.xor_addresses;
+        if others || whole || data.compression != Compression::Dynamic {
+            return None;
         }
-        _ => longer(window, (at, count), 8 * len as u32, width)?,
-    };
-    let cut = 64 - 8 * count;
-    let data = (data << cut) as i64 >> cut;
-    Some(DataPacket::Transfer {
-        store: format & 2 != 0,
-        aligned: format & 1 == 0,
-        size: size as u8,
-        diff,
-        data: Some(data as u64 & mask(8 << size)),
-        address: Some(address as u64 & mask(width)),
-    })
+        let mut heads = [None; 8];
+        for (head, code) in heads.iter_mut().zip(0u8..) {
+            let (format, size) = (code >> 2 << 1, code & 3);
+            let kind = match format {
+                0 => AccessKind::Load,
+                _ => AccessKind::Store,
+            };
+            if data.traces(kind, size, version) {
+                *head = Some(format | size << layout.format_width);
+            }
+        }
+        let diff_at = layout.format_width + layout.size_width;
+        Some(Words {
+            heads,
+            diff_at,
+            length_at: diff_at + 2,
+            address_width: layout.daddress_width,
+        })
+    }
+
+    /// The payload of the packet for an access, and its length in bytes. `None` for other
+    /// accesses, and for those that refer to none before, or are too long.
+    #[inline(always)]
+    pub(super) fn write(&self, access: &Access, history: &mut History) -> Option<(u64, u32)> {
+        let (kind, size) = (access.kind as u8, access.size);
+        if kind > AccessKind::Store as u8 || size > 3 {
+            return None;
+        }
+        let head = (*self.heads.get(usize::from(kind << 2 | size))?)?;
+        if !history.has(History::bases(size, true, true)) {
+            return None;
+        }
+        // The data: the shortest of the three. Lengths are in bits here.
+        let unused = 64 - (8 << size);
+        let signed = |value: u64| (value << unused) as i64 >> unused;
+        let data = signed(access.data.unwrap_or(0));
+        let before = history.last_data(size);
+        let plain = bits(data);
+        let (mut diff, mut field, mut length) = (2, data, plain);
+        if plain > 8 {
+            let xor = signed(data as u64 ^ before);
+            let difference = signed((data as u64).wrapping_sub(before));
+            let (xor_length, difference_length) = (bits(xor), bits(difference));
+            if xor_length < length {
+                (diff, field, length) = (1, xor, xor_length);
+            }
+            if difference_length < length {
+                (diff, field, length) = (3, difference, difference_length);
+            }
+        }
+        // The address: a difference, unless in full it is shorter with the data in full.
+        let moved = access.addr.wrapping_sub(history.last_address(size));
+        let mut place = self.place(moved, size);
+        if flipped(self.extended(access.addr)) >> size < flipped(place.field as i64) {
+            let full = self.place(access.addr, size);
+            if plain + full.bits < length + place.bits {
+                (diff, field, length, place) = (0, data, plain, full);
+            }
+        }
+        let start = u32::from(self.length_at + size);
+        let end = start + length;
+        if end + place.bits > 64 {
+            return None;
+        }
+        let head = u64::from(head | u8::from(!place.aligned))
+            | diff << self.diff_at
+            | u64::from(length / 8 - 1) << self.length_at;
+        // Only the bits that are sent.
+        let field = (field as u64) << (64 - length) >> (64 - end);
+        let word = head | field | place.field << end;
+        history.put_address(access.addr, size);
+        history.put_data((data as u64) << unused >> unused, size);
+        Some((word, bits(word as i64) / 8))
+    }
+
+    /// An address with its sign.
+    #[inline(always)]
+    fn extended(&self, addr: u64) -> i64 {
+        match self.address_width {
+            64 => addr as i64,
+            width => extend(addr, width),
+        }
+    }
+
+    /// An address, or a difference of addresses, as a field with its sign.
+    #[inline(always)]
+    fn place(&self, value: u64, size: u8) -> Place {
+        let value = self.extended(value);
+        let aligned = value as u64 & ((1 << size) - 1) == 0;
+        let value = value >> if aligned { size } else { 0 };
+        Place {
+            aligned,
+            field: value as u64,
+            bits: 64 - (flipped(value) << 1 | 1).leading_zeros(),
+        }
+    }
 }
 
-/// The data and the address in a payload of so many bits, more than a word: `count`
-/// bytes of data from bit `at` on.
-#[inline]
-fn longer(
-    window: &[u8; WINDOW],
-    (at, count): (u32, u32),
-    bits: u32,
-    width: u32,
-) -> Option<(u64, i64)> {
-    let rest = at % 8;
-    let data_from = 1 + (at / 8) as usize;
-    let mut data = word(window, data_from)? >> rest;
-    if 8 * count + rest > 64 {
-        data |= word(window, data_from + 1)? >> rest << 8;
-    }
-    // Bits of the address that were sent, the last of which is repeated.
-    let sent = bits.checked_sub(at + 8 * count)?;
-    if sent == 0 || sent + rest > 64 || sent > width {
-        return None;
-    }
-    let address = word(window, data_from + count as usize)? >> rest;
-    let unused = 64 - sent;
-    Some((data, (address << unused) as i64 >> unused))
+/// The larger a number, the larger this is, whatever its sign.
+#[inline(always)]
+const fn flipped(value: i64) -> u64 {
+    (value ^ value >> 63) as u64
+}
+
+/// Bits of the bytes of a number that do not repeat its sign. One bit of those that are
+/// all the same must stay.
+#[inline(always)]
+const fn bits(value: i64) -> u32 {
+    (72 - (flipped(value) | 1).leading_zeros()) & !7
 }

@@ -1,12 +1,13 @@
 //! The fast paths against the general ones.
 
+use alloc::vec::Vec;
+
 use hartrace_flow::{Access, AccessKind, DataIngress};
 use hartrace_isa::Xlen;
 use hartrace_testkit::Random;
 
-use super::quick::{self, WINDOW};
 use super::*;
-use crate::{Config, Kind, Version};
+use crate::{Config, Fault, Kind, MAX_PAYLOAD, Version};
 
 fn settings(random: &mut Random) -> Config {
     let version = random.one_of([Version::V1_1_1, Version::V2_0]);
@@ -22,6 +23,10 @@ fn settings(random: &mut Random) -> Config {
         Compression::Differential,
     ]);
     data.full_address = random.below(4) == 0;
+    data.full_data = random.below(4) == 0;
+    if data.compression != Compression::Dynamic && random.flip() {
+        data.diff_width = 1;
+    }
     Config {
         data: Some(data),
         ..Config::new(version, Xlen::Rv64)
@@ -59,55 +64,119 @@ fn access(random: &mut Random, before: u64) -> Access {
 #[test]
 fn fast_paths_agree() {
     let mut random = Random::new(11);
-    let mut quickly = 0;
+    let (mut quickly, mut words) = (0, 0);
     for _ in 0..200 {
-        let config = settings(&mut random);
-        let layout = config.data_layout().unwrap();
+        let mut config = settings(&mut random);
+        let data = config.data.as_mut().unwrap();
+        (data.no_address, data.no_data) =
+            random.one_of([(false, false), (false, false), (true, false), (false, true)]);
+        let plain = !(data.no_address || data.no_data);
         let mut fast = DataEncoder::new(&config).unwrap();
         let mut slow = DataEncoder::new(&config).unwrap();
+        let mut both = Both::new(&config);
         let mut before = random.draw();
         for _ in 0..50 {
             let access = access(&mut random, before);
             before = access.addr;
-            let framed = fast.quick(&access).unwrap();
             let port = DataIngress::unified(&access, 0);
             let [Some(packet), None] = slow.cycle(&port, (true, false)) else {
                 panic!("{access:?}");
             };
             let payload = slow.payload(&packet);
-            let mut expected = alloc::vec::Vec::new();
-            payload.write_framed(Kind::Data, &mut expected);
-            assert_eq!(framed.bytes(), expected, "{packet:?} {config:?}");
-            let mut window = [0; WINDOW];
-            // What follows does not matter.
-            window.fill_with(|| random.draw() as u8);
-            let len = expected.len().min(WINDOW);
-            window[..len].copy_from_slice(&expected[..len]);
-            if let Some(read) = quick::transfer(&window, expected.len() - 1, &layout) {
-                assert_eq!(read, packet);
-                quickly += 1;
+            if plain {
+                let mut expected = Vec::new();
+                payload.write_framed(Kind::Data, &mut expected);
+                if let Some((word, len)) = fast.word(&access) {
+                    let word = word.to_le_bytes();
+                    assert_eq!(
+                        &word[..len as usize],
+                        payload.bytes(),
+                        "{packet:?} {config:?}"
+                    );
+                    words += 1;
+                } else {
+                    let framed = fast.quick(&access).unwrap();
+                    assert_eq!(framed.bytes(), expected, "{packet:?} {config:?}");
+                }
             }
-            let whole = DataPacket::read(payload.bytes(), &layout, &Outstanding::default());
-            assert_eq!(whole, Ok(packet));
+            // What follows does not matter.
+            let mut padded = [0; MAX_PAYLOAD];
+            padded.fill_with(|| random.draw() as u8);
+            let len = payload.bytes().len();
+            padded[..len].copy_from_slice(payload.bytes());
+            quickly += u32::from(both.read(&padded, len).unwrap());
         }
     }
-    assert!(quickly > 8000, "{quickly}");
+    assert!(quickly > 7000 && words > 200, "{quickly} {words}");
 }
 
 /// Bytes of any kind: what is read at once is what is read field by field.
 #[test]
 fn any_bytes_are_read_alike() {
     let mut random = Random::new(12);
-    for _ in 0..20_000 {
-        let config = settings(&mut random);
-        let layout = config.data_layout().unwrap();
-        let mut window = [0; WINDOW];
-        window.fill_with(|| random.draw() as u8);
-        let len = 1 + random.below(31) as usize;
-        if let Some(read) = quick::transfer(&window, len, &layout) {
-            let payload = &window[1..=len];
-            let whole = DataPacket::read(payload, &layout, &Outstanding::default());
-            assert_eq!(whole, Ok(read), "{payload:x?}");
+    let mut quickly = 0;
+    for _ in 0..200 {
+        let mut config = settings(&mut random);
+        let data = config.data.as_mut().unwrap();
+        data.split = random.below(4) == 0;
+        (data.no_address, data.no_data) =
+            random.one_of([(false, false), (true, false), (false, true)]);
+        let mut both = Both::new(&config);
+        for _ in 0..100 {
+            let mut padded = [0; MAX_PAYLOAD];
+            padded.fill_with(|| random.draw() as u8);
+            let len = 1 + random.below(31) as usize;
+            // Faults are left to the reading field by field.
+            quickly += u32::from(both.read(&padded, len).unwrap_or(false));
+        }
+    }
+    assert!(quickly > 500, "{quickly}");
+}
+
+/// A decoder that reads at once what it can, and one that does not.
+struct Both {
+    config: Config,
+    layout: DataLayout,
+    transfers: Transfers,
+    fast: DataSource,
+    slow: DataSource,
+}
+
+impl Both {
+    fn new(config: &Config) -> Both {
+        Both {
+            layout: config.data_layout().unwrap(),
+            transfers: Transfers::new(config).unwrap(),
+            fast: DataSource::default(),
+            slow: DataSource::default(),
+            config: config.clone(),
+        }
+    }
+
+    /// Whether a packet is read at once. `Err` if it cannot be read.
+    fn read(&mut self, padded: &[u8; MAX_PAYLOAD], len: usize) -> Result<bool, Fault> {
+        let data = self.config.data.as_ref().unwrap();
+        let before = self.slow.clone();
+        let payload = &padded[..len];
+        let whole = DataPacket::read(payload, &self.layout, &Outstanding::default())
+            .and_then(|packet| self.slow.packet(&packet, &self.config, data));
+        let batch = &mut Batch::default();
+        let quick = self.fast.transfer((padded, len), &self.transfers, batch);
+        match (quick, whole) {
+            (Some(quick), whole) => {
+                assert_eq!(whole, Ok(quick[0]), "{payload:x?} {:?}", self.config);
+                assert_eq!(self.fast, self.slow);
+                Ok(true)
+            }
+            (None, Ok(_)) => {
+                assert_eq!(self.fast, before, "nothing was done");
+                self.fast = self.slow.clone();
+                Ok(false)
+            }
+            (None, Err(fault)) => {
+                self.slow = before;
+                Err(fault)
+            }
         }
     }
 }

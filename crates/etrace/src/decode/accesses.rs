@@ -4,39 +4,60 @@ use hartrace_flow::decode::Phase;
 use hartrace_flow::{Consumer, DataGap, Event, Mark};
 
 use super::source::Source;
-use super::{Bytes, Ctx};
+use super::{Bytes, Ctx, Settings};
 use crate::{DataPacket, Fault};
 
 impl Source {
-    /// A packet that is not a short load or store.
-    #[inline(never)]
+    /// Loads and stores at the front of the bytes, which are packets with their headers.
+    /// How many bytes they are; the rest is not as plain.
+    pub(super) fn transfers<C: Consumer>(
+        &mut self,
+        bytes: &[u8],
+        settings: &Settings,
+        out: &mut C,
+    ) -> usize {
+        let Some(transfers) = &settings.transfers else {
+            return 0;
+        };
+        if !self.wants_data() {
+            return 0;
+        }
+        let (count, len) = self.data.transfers(bytes, transfers, &mut self.batch);
+        if count > 0 {
+            self.track.accesses(self.batch.first(count), out);
+        }
+        len
+    }
+
+    /// One packet, by its payload.
     pub(super) fn data_payload<C: Consumer>(&mut self, bytes: &Bytes, cx: &mut Ctx<'_, '_, C>) {
-        let Some(layout) = &cx.settings.data else {
+        let settings = cx.settings;
+        let (Some(layout), Some(config)) = (&settings.data, &settings.config.data) else {
             return;
         };
-        match DataPacket::read(bytes.get(), layout, &self.data.outstanding) {
-            Ok(packet) => self.data_packet(&packet, cx),
+        let wants = self.wants_data();
+        let transfers = settings.transfers.as_ref().filter(|_| wants);
+        if let Some(transfers) = transfers
+            && let batch = &mut self.batch
+            && let Some(access) = self.data.transfer(bytes.padded(), transfers, batch)
+        {
+            self.track.accesses(access, cx.out);
+            return;
+        }
+        let access = match DataPacket::read(bytes.get(), layout, &self.data.outstanding) {
+            Ok(_) if !wants => return,
+            Ok(packet) => self.data.packet(&packet, &settings.config, config),
+            Err(fault) => Err(fault),
+        };
+        match access {
+            Ok(access) => self.track.accesses(&[access], cx.out),
             Err(fault) => self.lose_data(fault, cx),
         }
     }
 
-    /// Gives the access of a packet.
-    #[inline]
-    pub(super) fn data_packet<C: Consumer>(
-        &mut self,
-        packet: &DataPacket,
-        cx: &mut Ctx<'_, '_, C>,
-    ) {
-        let Some(config) = &cx.settings.config.data else {
-            return;
-        };
-        if self.data.lost || !matches!(self.track.phase, Phase::Running | Phase::Trapped(_)) {
-            return;
-        }
-        match self.data.packet(packet, &cx.settings.config, config) {
-            Ok(access) => self.track.access(&access, cx.out),
-            Err(fault) => self.lose_data(fault, cx),
-        }
+    /// Whether data packets can be decoded.
+    fn wants_data(&self) -> bool {
+        !self.data.lost && matches!(self.track.phase, Phase::Running | Phase::Trapped(_))
     }
 
     /// Data packets are of no use until the next synchronisation.

@@ -10,7 +10,7 @@ use super::modes::Doubt;
 use super::trail::{More, Returns};
 use super::way::{Next, Outcomes, Pending, Trouble, reason};
 use super::{Ctx, ETrace, Message, Settings};
-use crate::data::DataSource;
+use crate::data::{Batch, DataSource};
 use crate::{BranchMap, Fault, Packet, Report, Start};
 
 /// One source.
@@ -47,6 +47,8 @@ pub struct Source {
     pub(super) aids: Aids,
     /// Data trace.
     pub(super) data: DataSource,
+    /// Room for accesses on their way to the consumer.
+    pub(super) batch: Batch,
 }
 
 /// The state of a source in plain values.
@@ -99,6 +101,7 @@ impl decode::Source<ETrace> for Source {
             more: More::default(),
             aids: Aids::default(),
             data: DataSource::default(),
+            batch: Batch::default(),
         };
         source.adopt(settings);
         source
@@ -284,10 +287,6 @@ impl Source {
             },
             Message::Plain(_) => self.unsynchronised(cx),
             Message::Packet(packet) => self.packet(packet, cx),
-            Message::Transfer(packet) => {
-                self.data_packet(packet, cx);
-                Ok(())
-            }
             Message::Data(bytes) => {
                 self.data_payload(bytes, cx);
                 Ok(())

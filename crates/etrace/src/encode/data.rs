@@ -4,7 +4,7 @@ use hartrace_flow::{Access, DataIngress};
 
 use super::Sink;
 use super::hart::Hart;
-use crate::DataSupport;
+use crate::{DataSupport, Kind};
 
 impl Hart {
     /// A cycle of the data interface, after the block its instruction retired in.
@@ -29,19 +29,41 @@ impl Hart {
         }
     }
 
-    /// One access of the unified form.
-    #[inline]
-    pub(super) fn take_access(&mut self, access: &Access, sink: &mut impl Sink) {
-        if let Some(data) = &mut self.data
-            && self.running
-            && self.filter.is_empty()
-            && let Some(framed) = data.quick(access)
-        {
-            let sent = self.out.send_framed(framed.bytes(), self.cur.time, sink);
-            self.data_lost |= !sent;
+    /// Accesses of the unified form.
+    pub(super) fn take_accesses(&mut self, accesses: &[Access], sink: &mut impl Sink) {
+        let Some(data) = &mut self.data else {
+            return;
+        };
+        if !self.running || !self.filter.is_empty() {
+            for access in accesses {
+                self.take_data(&DataIngress::unified(access, 0), sink);
+            }
             return;
         }
-        self.take_data(&DataIngress::unified(access, 0), sink);
+        let (time, out) = (self.cur.time, &mut self.out);
+        let mut rest = accesses.iter();
+        loop {
+            out.send_words(time, sink, || {
+                let word = data.word(rest.as_slice().first()?)?;
+                rest.next();
+                Some(word)
+            });
+            let Some(access) = rest.next() else {
+                return;
+            };
+            let sent = if let Some(word) = data.word(access) {
+                out.send_word(Kind::Data, word, time, sink)
+            } else if let Some(framed) = data.quick(access) {
+                out.send_framed(framed.bytes(), time, sink)
+            } else {
+                let port = DataIngress::unified(access, 0);
+                let packets = data.cycle(&port, (true, false));
+                packets.iter().flatten().fold(true, |sent, packet| {
+                    sent & out.send_data(&data.payload(packet), time, sink)
+                })
+            };
+            self.data_lost |= !sent;
+        }
     }
 
     /// What a support packet says about data trace.

@@ -1,6 +1,6 @@
 //! Frames the packets of one hart for the queue.
 
-use hartrace_flow::encode::Outlet;
+use hartrace_flow::encode::{Outlet, SHORT};
 
 use super::{Counters, Sink};
 use crate::packet::bits::Writer;
@@ -129,15 +129,42 @@ impl Out {
     #[inline]
     pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
         let (bytes, len) = packet.compressed();
+        let word = (u64::from_le_bytes(bytes), len);
+        self.send_word(Kind::Instruction, word, time, sink);
+    }
+
+    /// The same for a payload of one word, of which so many bytes are sent.
+    #[inline]
+    pub(super) fn send_word(
+        &mut self,
+        kind: Kind,
+        (word, len): (u64, u32),
+        time: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
         if self.packer.is_some() {
+            let bytes = word.to_le_bytes();
             let payload = bytes.get(..len as usize).unwrap_or_default();
-            self.send_packed(Kind::Instruction, payload, time, sink);
-            return;
+            return self.send_packed(kind, payload, time, sink);
         }
-        let header = Kind::Instruction.header(len as u8);
-        let framed = u128::from(u64::from_le_bytes(bytes)) << 8 | u128::from(header);
-        let framed = (&framed.to_le_bytes(), len as usize + 1);
-        self.outlet.send_short(framed, 1, time, sink);
+        let (bytes, len) = framed(kind, (word, len));
+        self.outlet.send_short((&bytes, len), 1, time, sink)
+    }
+
+    /// The same for payloads of data trace, as long as there are any that can be sent in
+    /// one go.
+    #[inline(always)]
+    pub(super) fn send_words(
+        &mut self,
+        time: u64,
+        sink: &mut impl Sink,
+        mut next: impl FnMut() -> Option<(u64, u32)>,
+    ) {
+        if self.packer.is_none() {
+            self.outlet.send_all(1, time, sink, || {
+                next().map(|word| framed(Kind::Data, word))
+            });
+        }
     }
 
     /// Whether packets are being dropped.
@@ -165,4 +192,12 @@ impl Out {
     pub(super) const fn counters(&self) -> Counters {
         self.outlet.counters()
     }
+}
+
+/// A payload of one word with its header, and how many bytes of it are sent.
+#[inline(always)]
+fn framed(kind: Kind, (word, len): (u64, u32)) -> ([u8; SHORT], usize) {
+    let header = kind.header(len as u8);
+    let framed = u128::from(word) << 8 | u128::from(header);
+    (framed.to_le_bytes(), len as usize + 1)
 }

@@ -73,6 +73,21 @@ impl<'a, P: Protocol> Sources<'a, P> {
         self.all.get_mut(usize::from(number))?.as_deref_mut()
     }
 
+    /// The same with what all sources share.
+    pub fn with_settings(&mut self, number: u16) -> Option<(&mut P::Source, &P::Settings)> {
+        let source = self.all.get_mut(usize::from(number))?.as_deref_mut()?;
+        Some((source, &self.settings))
+    }
+
+    /// `Break` if a consumer asked for a pause.
+    #[inline]
+    pub(super) fn take_pause(&mut self) -> ControlFlow<()> {
+        for source in self.all.iter_mut().flatten() {
+            source.track().take_pause()?;
+        }
+        ControlFlow::Continue(())
+    }
+
     /// A message of this source. The source is lost if it does not fit; `Break`
     /// if the consumer asked for a pause.
     #[inline(always)]

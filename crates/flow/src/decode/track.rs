@@ -82,10 +82,9 @@ impl Track {
         self.pause |= out.event(self.hart, event).is_break();
     }
 
-    /// Gives a data access.
+    /// Gives data accesses.
     #[inline]
-    pub fn access<C: Consumer>(&mut self, access: &DataAccess, out: &mut C) {
-        let accesses = core::slice::from_ref(access);
+    pub fn accesses<C: Consumer>(&mut self, accesses: &[DataAccess], out: &mut C) {
         self.pause |= out.accesses(self.hart, accesses).is_break();
     }
 

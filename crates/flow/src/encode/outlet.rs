@@ -88,6 +88,32 @@ impl Outlet {
         true
     }
 
+    /// Sends messages as long as there are any, each the first so many of these bytes, as
+    /// [`send_short`](Outlet::send_short). None, unless all of them leave at once: there
+    /// is no queue, and the trace has not ended.
+    #[inline(always)]
+    pub fn send_all(
+        &mut self,
+        framing: u64,
+        time: u64,
+        sink: &mut impl Sink,
+        mut next: impl FnMut() -> Option<([u8; SHORT], usize)>,
+    ) {
+        if self.dropping || self.ended || self.queue.is_some() {
+            return;
+        }
+        let time = self.time(time);
+        let (mut messages, mut bytes) = (0, 0);
+        while let Some((message, len)) = next() {
+            sink.short_message_at(&message, len, time);
+            messages += 1;
+            bytes += len as u64;
+        }
+        self.counters.messages += messages;
+        self.counters.bytes += bytes;
+        self.counters.payload_bytes += bytes.saturating_sub(framing * messages);
+    }
+
     /// Whether a message of so many bytes is sent; it is counted then.
     #[inline]
     fn is_sent(&mut self, bytes: usize, framing: u64, time: u64) -> bool {

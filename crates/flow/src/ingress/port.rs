@@ -641,12 +641,17 @@ impl<'p, S: IngressSink> Pass<'p, S> {
     /// does not matter which instruction made them.
     #[inline(never)]
     fn show_accesses(&mut self, pieces: &[Straight]) {
-        for piece in pieces {
+        let code = self.code.code;
+        let count = |piece: &Straight| {
             let last = piece.first as usize + usize::from(piece.count).saturating_sub(1);
-            let count = self.code.code.get(last).map_or(0, |insn| insn.accesses);
-            for access in self.accesses.by_ref().take(count.into()) {
-                self.sink.access(self.id, access);
-            }
+            code.get(last).map_or(0, |insn| usize::from(insn.accesses))
+        };
+        let count = pieces.iter().map(count).sum();
+        let all = self.accesses.as_slice();
+        let (shown, rest) = all.split_at_checked(count).unwrap_or((all, &[]));
+        self.accesses = rest.iter();
+        if !shown.is_empty() {
+            self.sink.accesses(self.id, shown);
         }
     }
 

@@ -1,12 +1,13 @@
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use hartrace_isa::{Isa, Xlen};
 
 use super::*;
-use crate::{Access, Exit, Gap};
+use crate::{Access, AccessKind, Exit, Gap, SpaceId};
 
 const BASE: u64 = 0x1000;
 
@@ -326,4 +327,71 @@ fn what_waits_is_bounded() {
     }
     assert!(!tie.is_waiting());
     assert!(count > MOST_HELD as u64);
+}
+
+/// Runs that come under a name give what they give one by one, whether their accesses come
+/// before or after them, and whether all of them fit or not.
+#[test]
+fn named_runs_give_the_same() {
+    let image = image();
+    // The runs of three slices, and the accesses of each.
+    let slices = [
+        (vec![run(0, 2), run(2, 1), run(1, 1)], vec![Load, Store]),
+        (vec![run(1, 1)], vec![]),
+        (vec![run(2, 1), run(3, 2)], vec![Store, Failure, Store]),
+    ];
+    for order in 0..3usize.pow(4) {
+        for missing in [None, Some(0), Some(3)] {
+            let chosen = |i: u32| &slices[order / 3usize.pow(i) % 3];
+            let accesses = (0..4).flat_map(|i| chosen(i).1.iter());
+            let accesses: Vec<_> = accesses.map(|&kind| access(kind, 0x10)).collect();
+            let mut tapes = Vec::new();
+            for (named, before) in [(false, 0), (true, 0), (true, 2), (true, 4)] {
+                let mut tie = Tie::new(&image, reported(true), REASON);
+                let mut tape = Tape::default();
+                let mut out = tie.to(&mut tape);
+                let mut left = accesses.iter().enumerate();
+                let mut give = |out: &mut Tied<'_, '_, &mut Tape>, count: usize| {
+                    for (at, event) in left.by_ref().take(count) {
+                        if missing != Some(at) {
+                            let _ = out.event(HartId(0), event);
+                        }
+                    }
+                };
+                // Some of the accesses come before the runs, the others after them.
+                give(&mut out, before);
+                for i in 0..4 {
+                    let runs = chosen(i).0.iter().filter_map(|event| match event {
+                        Event::Run(run) => Some(*run),
+                        _ => None,
+                    });
+                    let runs: Vec<Run> = runs.collect();
+                    let index = (order / 3usize.pow(i) % 3) as u32;
+                    let _ = match named {
+                        true => out.kept_runs(HartId(0), Kept::new(7, index), &runs),
+                        false => out.runs(HartId(0), &runs),
+                    };
+                }
+                give(&mut out, usize::MAX);
+                let _ = out.event(HartId(0), &SYNC);
+                out.finish();
+                assert!(!tie.is_waiting());
+                tapes.push(tape.0);
+            }
+            let [single, named @ ..] = tapes.as_slice() else {
+                panic!("no tapes");
+            };
+            for tape in named {
+                let sorted = |tape: &Vec<String>| {
+                    // After a gap, accesses have no place among the runs.
+                    let mut tape = tape.clone();
+                    if missing.is_some() {
+                        tape.sort();
+                    }
+                    tape
+                };
+                assert_eq!(sorted(tape), sorted(single), "{order} {missing:?}");
+            }
+        }
+    }
 }

@@ -151,6 +151,8 @@ codes! {
     NoSnapshots "HT0412" exit 0,
     /// Settings that the form of a configuration has no place for (a warning).
     NoPlace "HT0413" exit 0,
+    /// A timeline that is larger than viewers open (a warning).
+    LargeTimeline "HT0414" exit 0,
     /// The program reported failure.
     ProgramFailed "HT0501" exit 10,
     /// The hart traps forever.

@@ -39,6 +39,7 @@ impl From<OutputError> for Diagnostic {
         let diagnostic = Diagnostic::new(code, message);
         match error.problem {
             OutputProblem::Directory => diagnostic.help("give a file name"),
+            OutputProblem::NotEmpty => diagnostic.help("give a name that does not exist yet"),
             OutputProblem::NoFolder(_) => {
                 diagnostic.help("create the directory first, or choose another name")
             }

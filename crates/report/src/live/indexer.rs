@@ -3,6 +3,7 @@
 use crate::collect::{Collected, Collector, Stop};
 use hartrace_flow::{
     Checkpoint, Consumer, DataAccess, Event, HartId, Image, Interpolate, Kept, Marked, Run,
+    TiedRuns,
 };
 use std::ops::ControlFlow;
 
@@ -66,6 +67,11 @@ impl Consumer for Indexer<'_, '_> {
 
     fn accesses(&mut self, _: HartId, _: &[DataAccess]) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    /// Accesses do not matter.
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.kept_runs(hart, tied.kept(), tied.runs())
     }
 
     fn keeps(&self) -> bool {

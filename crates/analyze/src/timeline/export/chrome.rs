@@ -1,16 +1,16 @@
 //! The JSON array of Chrome's trace event format: what older viewers read.
 //!
-//! A hart is a process, a track a thread. Times are microseconds there; one unit of time,
-//! or one instruction, is written as one.
+//! A hart is a process, a track a thread. Times are microseconds there; one unit of time
+//! of unknown length, or one instruction, is written as one.
 
-use super::{Arrow, Beginning, Counter, SliceWriter};
-use hartrace_flow::HartId;
+use super::{Arrow, Beginning, Counter, FileTrack, SliceWriter, Timescale};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Writes the array.
 pub struct Chrome<'w> {
-    out: &'w mut dyn Write,
+    out: Box<dyn Write + 'w>,
+    timescale: Option<Timescale>,
     /// The hart of each track.
     harts: Vec<u32>,
     is_first: bool,
@@ -18,10 +18,12 @@ pub struct Chrome<'w> {
 }
 
 impl<'w> Chrome<'w> {
-    /// Writes to `out`.
-    pub fn new(out: &'w mut dyn Write) -> Chrome<'w> {
+    /// Writes to `out`, with units of this length.
+    #[must_use]
+    pub fn new(out: Box<dyn Write + 'w>, timescale: Option<Timescale>) -> Chrome<'w> {
         Chrome {
             out,
+            timescale,
             harts: Vec::new(),
             is_first: true,
             line: String::new(),
@@ -40,6 +42,34 @@ impl<'w> Chrome<'w> {
 
     fn hart(&self, track: u32) -> u32 {
         self.harts.get(track as usize).copied().unwrap_or(0)
+    }
+
+    /// A place on the axis, and the rest of the event.
+    fn time(&mut self, at: u64, rest: &str) {
+        let _ = match self.timescale {
+            None => write!(self.line, r#","ts":{at}{rest}"#),
+            Some(scale) => {
+                let at = scale.nanoseconds(at);
+                let (whole, rest_of) = (at / 1000, at % 1000);
+                write!(self.line, r#","ts":{whole}.{rest_of:03}{rest}"#)
+            }
+        };
+    }
+
+    /// The start or the end of an arrow, inside the slice that is open there.
+    fn flow(&mut self, (track, at): (u32, u64), arrow: Arrow) -> io::Result<()> {
+        let (phase, flow) = match arrow {
+            Arrow::None => return Ok(()),
+            Arrow::From(flow) => (r#""ph":"s""#, flow),
+            Arrow::To(flow) => (r#""ph":"f","bp":"e""#, flow),
+        };
+        let hart = self.hart(track);
+        let _ = write!(
+            self.line,
+            r#"{{{phase},"name":"trap","cat":"trap","id":{flow},"pid":{hart},"tid":{track}"#
+        );
+        self.time(at, "}");
+        self.send()
     }
 
     /// A text in quotes.
@@ -69,44 +99,47 @@ impl<'w> Chrome<'w> {
 }
 
 impl SliceWriter for Chrome<'_> {
-    fn track(&mut self, track: u32, hart: HartId, name: &str) -> io::Result<()> {
-        let hart = hart.0;
+    fn track(&mut self, track: &FileTrack<'_>) -> io::Result<()> {
+        let hart = track.hart.0;
         if !self.harts.contains(&hart) {
-            self.describe("process_name", (hart, track), &format!("hart {hart}"))?;
+            self.describe("process_name", (hart, track.id), &format!("hart {hart}"))?;
         }
         self.harts.push(hart);
-        self.describe("thread_name", (hart, track), name)
+        self.describe("thread_name", (hart, track.id), track.name)
     }
 
     fn begin(&mut self, slice: &Beginning<'_>) -> io::Result<()> {
-        let (hart, track, at) = (self.hart(slice.track), slice.track, slice.at);
+        let (hart, track) = (self.hart(slice.track), slice.track);
         self.line.push_str(r#"{"ph":"B","name":"#);
         self.quote(slice.name.1);
         let category = slice.category.name();
         let _ = write!(
             self.line,
-            r#","cat":"{category}","pid":{hart},"tid":{track},"ts":{at}}}"#
+            r#","cat":"{category}","pid":{hart},"tid":{track}"#
         );
+        self.time(slice.at, "}");
         self.send()?;
-        let (phase, flow) = match slice.arrow {
-            Arrow::None => return Ok(()),
-            Arrow::From(flow) => (r#""ph":"s""#, flow),
-            Arrow::To(flow) => (r#""ph":"f","bp":"e""#, flow),
-        };
-        let _ = write!(
-            self.line,
-            r#"{{{phase},"name":"trap","cat":"trap","id":{flow},"pid":{hart},"tid":{track},"ts":{at}}}"#
-        );
+        self.flow((track, slice.at), slice.arrow)
+    }
+
+    fn end(&mut self, track: u32, at: u64, arrow: Arrow) -> io::Result<()> {
+        self.flow((track, at), arrow)?;
+        let hart = self.hart(track);
+        let _ = write!(self.line, r#"{{"ph":"E","pid":{hart},"tid":{track}"#);
+        self.time(at, "}");
         self.send()
     }
 
-    fn end(&mut self, track: u32, at: u64) -> io::Result<()> {
+    fn resumed(&mut self, track: u32, at: u64, arrow: u64) -> io::Result<()> {
+        // Viewers draw the arrow to this event; without it, to the trap that ends here.
         let hart = self.hart(track);
         let _ = write!(
             self.line,
-            r#"{{"ph":"E","pid":{hart},"tid":{track},"ts":{at}}}"#
+            r#"{{"ph":"i","s":"t","name":"resumed","cat":"trap","pid":{hart},"tid":{track}"#
         );
-        self.send()
+        self.time(at, "}");
+        self.send()?;
+        self.flow((track, at), Arrow::To(arrow))
     }
 
     fn counter(&mut self, counter: &Counter<'_>) -> io::Result<()> {
@@ -114,10 +147,8 @@ impl SliceWriter for Chrome<'_> {
         for (at, value) in counter.values {
             self.line.push_str(r#"{"ph":"C","name":"#);
             self.quote(counter.name);
-            let _ = write!(
-                self.line,
-                r#","pid":{hart},"ts":{at},"args":{{"value":{value}}}}}"#
-            );
+            let _ = write!(self.line, r#","pid":{hart}"#);
+            self.time(*at, &format!(r#","args":{{"value":{value}}}}}"#));
             self.send()?;
         }
         Ok(())

@@ -4,7 +4,8 @@
 //! Each track is a sequence of packets of its own, so that its packets are in order of
 //! time. Names are written once for each sequence and numbered.
 
-use super::{Arrow, Beginning, Category, Counter, SliceWriter};
+use super::{Arrow, Beginning, Category, Counter, FileTrack, SliceWriter, Timescale};
+use crate::protobuf::Message;
 use hartrace_flow::HartId;
 use rustc_hash::FxHashSet;
 use std::io::{self, Write};
@@ -35,45 +36,22 @@ const FLOW: u32 = 47;
 const LAST_FLOW: u32 = 48;
 const BEGIN: u64 = 1;
 const END: u64 = 2;
+const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 
 /// Sequences and tracks: numbers that differ from those of all others.
 const HARTS: u64 = 1 << 32;
 const COUNTERS: u64 = 2 << 32;
 
-/// A message of Protocol Buffers that is being written.
-#[derive(Clone, Debug, Default)]
-struct Message(Vec<u8>);
+/// The number of the name of a place at which the hart resumes. Those of slices are
+/// greater by 2 than the numbers they are given with.
+const RESUMED: u64 = 1;
 
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
-    }
-
-    fn fixed(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3 | 1);
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, field: u32, value: &[u8]) {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(value.len() as u64);
-        self.0.extend(value);
-    }
-}
-
-/// Writes Perfetto's format. One unit of time, or one instruction, is a nanosecond.
+/// Writes Perfetto's format. One unit of time of unknown length, or one instruction, is a
+/// nanosecond.
 pub struct Perfetto<'w> {
-    out: &'w mut dyn Write,
+    out: Box<dyn Write + 'w>,
+    timescale: Option<Timescale>,
     /// Names that each track has had.
     known: Vec<FxHashSet<u32>>,
     harts: FxHashSet<HartId>,
@@ -86,10 +64,12 @@ pub struct Perfetto<'w> {
 }
 
 impl<'w> Perfetto<'w> {
-    /// Writes to `out`.
-    pub fn new(out: &'w mut dyn Write) -> Perfetto<'w> {
+    /// Writes to `out`, with units of this length.
+    #[must_use]
+    pub fn new(out: Box<dyn Write + 'w>, timescale: Option<Timescale>) -> Perfetto<'w> {
         Perfetto {
             out,
+            timescale,
             known: Vec::new(),
             harts: FxHashSet::default(),
             counters: 0,
@@ -141,9 +121,14 @@ impl<'w> Perfetto<'w> {
     /// What every packet of a track starts with. Number 1 is the sequence of
     /// descriptions.
     fn start(&mut self, track: u32, at: u64) {
+        let at = self.nanoseconds(at);
         self.packet.number(TIMESTAMP, at);
         self.packet.number(SEQUENCE, u64::from(track) + 2);
         self.packet.number(FLAGS, NEEDED);
+    }
+
+    fn nanoseconds(&self, at: u64) -> u64 {
+        self.timescale.map_or(at, |scale| scale.nanoseconds(at))
     }
 }
 
@@ -156,9 +141,10 @@ fn interned(names: &mut Message, field: u32, number: u64, name: &str) {
 }
 
 impl SliceWriter for Perfetto<'_> {
-    fn track(&mut self, track: u32, hart: HartId, name: &str) -> io::Result<()> {
-        let parent = self.hart(hart)?;
-        let uuid = u64::from(track) + 1;
+    fn track(&mut self, track: &FileTrack<'_>) -> io::Result<()> {
+        let parent = self.hart(track.hart)?;
+        let (id, name) = (u64::from(track.id), track.name);
+        let uuid = id + 1;
         self.describe((uuid, Some(parent)), name, false)?;
         self.known.push(FxHashSet::default());
         // The first packet of the sequence: the track of all others, and categories.
@@ -171,15 +157,16 @@ impl SliceWriter for Perfetto<'_> {
         for (number, category) in (1..).zip(Category::ALL) {
             interned(&mut self.names, 1, number, category.name());
         }
+        interned(&mut self.names, 2, RESUMED, "resumed");
         self.packet.bytes(INTERNED, &self.names.0);
-        self.packet.number(SEQUENCE, u64::from(track) + 2);
+        self.packet.number(SEQUENCE, id + 2);
         self.packet.number(FLAGS, CLEARED | NEEDED);
         self.send()
     }
 
     fn begin(&mut self, slice: &Beginning<'_>) -> io::Result<()> {
         let (number, name) = slice.name;
-        let iid = u64::from(number) + 1;
+        let iid = u64::from(number) + 1 + RESUMED;
         self.start(slice.track, slice.at);
         let known = self.known.get_mut(slice.track as usize);
         if known.is_some_and(|known| known.insert(number)) {
@@ -200,10 +187,24 @@ impl SliceWriter for Perfetto<'_> {
         self.send()
     }
 
-    fn end(&mut self, track: u32, at: u64) -> io::Result<()> {
+    fn end(&mut self, track: u32, at: u64, arrow: Arrow) -> io::Result<()> {
         self.start(track, at);
         self.inner.0.clear();
         self.inner.number(TYPE, END);
+        if let Arrow::From(flow) = arrow {
+            self.inner.fixed(FLOW, flow);
+        }
+        self.packet.bytes(TRACK_EVENT, &self.inner.0);
+        self.send()
+    }
+
+    fn resumed(&mut self, track: u32, at: u64, arrow: u64) -> io::Result<()> {
+        self.start(track, at);
+        self.inner.0.clear();
+        self.inner.number(TYPE, INSTANT);
+        self.inner.number(NAME, RESUMED);
+        self.inner.number(CATEGORY, Category::Trap as u64 + 1);
+        self.inner.fixed(LAST_FLOW, arrow);
         self.packet.bytes(TRACK_EVENT, &self.inner.0);
         self.send()
     }
@@ -217,7 +218,8 @@ impl SliceWriter for Perfetto<'_> {
         self.counters += 1;
         self.describe((uuid, parent), counter.name, true)?;
         for (at, value) in counter.values {
-            self.packet.number(TIMESTAMP, *at);
+            let at = self.nanoseconds(*at);
+            self.packet.number(TIMESTAMP, at);
             self.packet.number(SEQUENCE, 1);
             self.inner.0.clear();
             self.inner.number(TYPE, COUNTER);

@@ -30,13 +30,10 @@ impl Rate {
             return;
         }
         self.last = Some(at);
-        let since = |scale| ((last.time - self.first) >> scale) as usize;
         while (at.time - self.first) >> self.scale >= INTERVALS as u64 {
-            self.scale += 1;
-            let halves = self.insns.chunks(2).map(|pair| pair.iter().sum());
-            self.insns = halves.collect();
+            self.halve();
         }
-        let index = since(self.scale);
+        let index = ((last.time - self.first) >> self.scale) as usize;
         if index >= self.insns.len() {
             self.insns.resize(index + 1, 0);
         }
@@ -45,11 +42,26 @@ impl Rate {
         }
     }
 
-    /// Where each interval begins, and instructions in 1000 units of time.
-    pub(super) fn values(&self) -> Vec<(u64, f64)> {
+    /// Makes intervals twice as long.
+    fn halve(&mut self) {
+        self.scale += 1;
+        let halves = self.insns.chunks(2).map(|pair| pair.iter().sum());
+        self.insns = halves.collect();
+    }
+
+    /// Where each interval begins, no more than `most`, and instructions in `per` units of
+    /// time. Counting starts again.
+    pub(super) fn take(&mut self, per: f64, most: usize) -> Vec<(u64, f64)> {
+        while self.insns.len() > most.max(1) {
+            self.halve();
+        }
         let length = (1u64 << self.scale) as f64;
         let starts = (0u64..).map(|n| self.first + (n << self.scale));
-        let rate = |insns: &u64| *insns as f64 * 1000.0 / length;
-        starts.zip(self.insns.iter().map(rate)).collect()
+        let rate = |insns: &u64| *insns as f64 * per / length;
+        let values = starts.zip(self.insns.iter().map(rate)).collect();
+        self.insns.clear();
+        self.scale = 0;
+        self.first = self.last.map_or(0, |last| last.time);
+        values
     }
 }

@@ -6,28 +6,45 @@ use std::io::Write as _;
 
 /// Notes what it is given.
 #[derive(Default)]
-struct Notes(Vec<String>);
+struct Notes {
+    lines: Vec<String>,
+    /// Slices in a file at most.
+    limit: Option<usize>,
+    count: usize,
+}
 
 impl SliceWriter for Notes {
-    fn track(&mut self, track: u32, hart: HartId, name: &str) -> io::Result<()> {
-        self.0.push(format!("{track} = hart {} {name}", hart.0));
+    fn track(&mut self, track: &FileTrack<'_>) -> io::Result<()> {
+        let (id, hart, name) = (track.id, track.hart.0, track.name);
+        self.lines.push(format!("{id} = hart {hart} {name}"));
         Ok(())
     }
 
     fn begin(&mut self, slice: &Beginning<'_>) -> io::Result<()> {
         let (track, at, name) = (slice.track, slice.at, slice.name.1);
-        self.0.push(format!("{track} {name} {at}"));
+        self.lines.push(format!("{track} {name} {at}"));
+        self.count += 1;
         Ok(())
     }
 
-    fn end(&mut self, track: u32, at: u64) -> io::Result<()> {
-        self.0.push(format!("{track} end {at}"));
+    fn end(&mut self, track: u32, at: u64, _: Arrow) -> io::Result<()> {
+        self.lines.push(format!("{track} end {at}"));
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.count >= limit)
+    }
+
+    fn next_file(&mut self) -> io::Result<()> {
+        self.lines.push("next file".to_owned());
+        self.count = 0;
         Ok(())
     }
 
     fn counter(&mut self, counter: &Counter<'_>) -> io::Result<()> {
-        self.0
-            .push(format!("{} {}", counter.name, counter.values.len()));
+        let (name, count) = (counter.name, counter.values.len());
+        self.lines.push(format!("{name} {count}"));
         Ok(())
     }
 
@@ -38,13 +55,20 @@ impl SliceWriter for Notes {
 
 /// Slices of one track: name, begin and end, in the order in which they begin.
 fn export(options: ExportOptions, slices: &[(char, u64, u64)]) -> (Vec<String>, Exported) {
+    export_with(options, slices, Notes::default())
+}
+
+fn export_with(
+    options: ExportOptions,
+    slices: &[(char, u64, u64)],
+    mut notes: Notes,
+) -> (Vec<String>, Exported) {
     let list = [
         (0x100, 0x200, "a"),
         (0x200, 0x300, "b"),
         (0x300, 0x400, "c"),
     ];
     let functions = Functions::testing(&list);
-    let mut notes = Notes::default();
     let mut export = Export::new(options, functions.clone(), &mut notes);
     export.track(
         TrackId(0),
@@ -81,14 +105,15 @@ fn export(options: ExportOptions, slices: &[(char, u64, u64)]) -> (Vec<String>, 
     while let Some(last) = open.pop() {
         export.end(TrackId(0), &last);
     }
-    let exported = export.finish(&[]).unwrap();
-    (notes.0, exported)
+    let exported = export.finish().unwrap();
+    (notes.lines, exported)
 }
 
 const ALL: ExportOptions = ExportOptions {
     axis: Measure::Instructions,
     min_duration: 0,
     max_depth: usize::MAX,
+    timescale: None,
 };
 
 const SLICES: [(char, u64, u64); 5] = [
@@ -145,7 +170,7 @@ fn rates_keep_all_instructions_in_bounded_memory() {
             time: 1000 + 7 * n,
         });
     }
-    let values = rate.values();
+    let values = rate.take(1000.0, 4096);
     assert!((2048..=4096).contains(&values.len()), "{}", values.len());
     let width = (values[1].0 - values[0].0) as f64;
     let sum: f64 = values.iter().map(|(_, rate)| rate * width / 1000.0).sum();
@@ -153,18 +178,41 @@ fn rates_keep_all_instructions_in_bounded_memory() {
 }
 
 #[test]
-fn what_is_held_is_all_or_passed_on() {
-    let mut held = Held::new(10, None);
+fn what_is_held_is_all_or_nothing() {
+    let mut held = Held::new(10);
     held.write_all(b"0123456789").unwrap();
-    assert_eq!(held.finish().unwrap(), b"0123456789");
-    let mut rest = Vec::new();
-    let mut held = Held::new(10, Some(&mut rest));
-    for _ in 0..4 {
-        held.write_all(b"01234").unwrap();
-    }
-    assert!(held.finish().is_none());
-    assert_eq!(rest, b"01234012340123401234");
-    let mut held = Held::new(4, None);
+    assert_eq!((held.bytes(), held.count()), (&b"0123456789"[..], 10));
     held.write_all(b"01234").unwrap();
-    assert!(held.finish().is_none());
+    assert_eq!((held.bytes(), held.count()), (&b""[..], 15));
+}
+
+/// What is open ends in one file and begins in the next, where the first slice begins that
+/// was not long enough yet.
+#[test]
+fn files_are_whole() {
+    let options = ExportOptions {
+        min_duration: 10,
+        ..ALL
+    };
+    let notes = Notes {
+        limit: Some(2),
+        ..Notes::default()
+    };
+    let (notes, exported) = export_with(options, &SLICES, notes);
+    let expected = [
+        "0 = hart 0 thread 0",
+        "0 a 0",
+        "0 b 20",
+        "0 end 30",
+        "0 end 30",
+        "next file",
+        "0 = hart 0 thread 0",
+        "0 a 30",
+        "0 b 30",
+    ];
+    assert_eq!(notes[..9], expected);
+    assert_eq!(exported.slices, 3);
+    let begins = notes.iter().filter(|line| line.starts_with("0 a")).count();
+    let files = notes.iter().filter(|line| *line == "next file").count();
+    assert_eq!(begins, files + 1);
 }

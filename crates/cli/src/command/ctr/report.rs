@@ -4,6 +4,7 @@ use crate::args::{Ctr, CtrFormat};
 use crate::failure::Failure;
 use crate::settings::Program;
 use crate::sink::Sink;
+use crate::source::scopes;
 use crate::talk::Talk;
 use hartrace_analyze::{Places, Segments};
 use hartrace_capture::records::Snapshot;
@@ -103,6 +104,7 @@ fn form(args: &Ctr, program: &Program, interpolated: bool) -> Result<Form, Failu
         CtrFormat::Brstacksym => Form::BrStackSym,
         CtrFormat::Profgen => Form::Profgen(mapped(program)),
         CtrFormat::Autofdo => Form::AutoFdo(Box::new(segments(program)?)),
+        CtrFormat::Llvm => Form::Llvm(scopes(program)?),
         CtrFormat::Folded => Form::Folded,
         CtrFormat::Blocks => Form::Blocks(args.top),
         CtrFormat::Branches => Form::Branches(args.top),

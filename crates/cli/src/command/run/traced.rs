@@ -66,14 +66,10 @@ impl Traced {
             true => guest.contents(),
             false => Vec::new(),
         };
-        if args.data().count() > 0 && config.transport.is_said() {
-            return Err(Failure::Usage(
-                "--trace etrace-data=FILE has no transport: leave out section [transport]",
-            ));
-        }
         let data = args.data().map(|path| {
+            let settings = Format::Etrace.settings(config, isa.xlen())?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
-            TraceFile::create(path, read, args.check)
+            TraceFile::create(path, read, args.check)?.carried(config, &settings)
         });
         Ok(Traced {
             data: data.last().transpose()?,

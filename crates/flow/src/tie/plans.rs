@@ -1,0 +1,288 @@
+//! Which accesses the instructions of runs make, each run looked at once.
+
+use alloc::vec::Vec;
+
+use crate::{AccessKind, DataAccess, Image, Kept, Part, Reported, Run, SpaceId, Touch};
+
+/// An access that an instruction of a run makes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected {
+    /// Index of the instruction in its run.
+    pub(super) insn: u32,
+    kind: AccessKind,
+    size: u8,
+    /// A store-conditional, which may also fail.
+    conditional: bool,
+    /// It may be missing: a store-conditional that failed is not reported.
+    pub(super) optional: bool,
+}
+
+impl Expected {
+    #[inline]
+    pub(super) fn fits(&self, data: &DataAccess) -> bool {
+        let access = &data.access;
+        access.size == self.size
+            && (access.kind == self.kind
+                || self.conditional && access.kind == AccessKind::ConditionalStoreFailure)
+    }
+}
+
+/// Where the code is, and which of its accesses a trace reports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code<'a> {
+    pub(super) image: &'a Image,
+    pub(super) space: SpaceId,
+    pub(super) reported: &'a Reported,
+}
+
+impl Code<'_> {
+    /// Adds the accesses of a run.
+    fn expect(&self, run: &Run, to: &mut Vec<Expected>) {
+        let reported = self.reported;
+        let insns = self.image.insns(self.space, run.start, run.insns.into());
+        for ((_, fetched), insn) in insns.zip(0..) {
+            let (kind, size, count, conditional) = match Touch::of(fetched.bits, fetched.isa) {
+                Touch::Nothing => continue,
+                Touch::Accesses { kind, size, count } => (kind, size, count, false),
+                Touch::Conditional { size } => (AccessKind::Store, size, 1, true),
+            };
+            if !reported.has(kind, size) {
+                continue;
+            }
+            let failures = reported.has(AccessKind::ConditionalStoreFailure, size);
+            let expected = Expected {
+                insn,
+                kind,
+                size,
+                conditional,
+                optional: conditional && !failures,
+            };
+            to.extend(core::iter::repeat_n(expected, count.into()));
+        }
+    }
+}
+
+/// Accesses, or runs, that are kept at most; then a cache starts afresh.
+const MOST_KEPT: usize = 1 << 18;
+
+/// The accesses of single runs: a cache of fixed size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunPlans {
+    slots: Vec<Slot>,
+    expected: Vec<Expected>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    start: u64,
+    insns: u32,
+    space: SpaceId,
+    from: u32,
+    len: u32,
+}
+
+/// Slots, a power of two.
+const SLOTS: usize = 1 << 13;
+
+impl Slot {
+    /// No run has no instructions.
+    const VACANT: Slot = Slot {
+        start: 0,
+        insns: 0,
+        space: SpaceId::FIRST,
+        from: 0,
+        len: 0,
+    };
+
+    const fn index(run: &Run) -> usize {
+        let key = run.start ^ (run.insns as u64) << 20;
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize & (SLOTS - 1)
+    }
+}
+
+impl RunPlans {
+    /// The accesses that the instructions of a run make, in order.
+    pub(super) fn of(&mut self, code: Code<'_>, run: &Run) -> &[Expected] {
+        let found = self.slots.get(Slot::index(run)).copied();
+        let same = |slot: &Slot| {
+            slot.start == run.start && slot.insns == run.insns && slot.space == code.space
+        };
+        let slot = match found.filter(same) {
+            Some(slot) => slot,
+            None => self.examine(code, run),
+        };
+        let from = slot.from as usize;
+        let expected = self.expected.get(from..from + slot.len as usize);
+        expected.unwrap_or_default()
+    }
+
+    #[cold]
+    fn examine(&mut self, code: Code<'_>, run: &Run) -> Slot {
+        if self.slots.is_empty() || self.expected.len() > MOST_KEPT {
+            self.slots.clear();
+            self.slots.resize(SLOTS, Slot::VACANT);
+            self.expected.clear();
+        }
+        let from = self.expected.len() as u32;
+        code.expect(run, &mut self.expected);
+        let slot = Slot {
+            start: run.start,
+            insns: run.insns,
+            space: code.space,
+            from,
+            len: self.expected.len() as u32 - from,
+        };
+        if let Some(place) = self.slots.get_mut(Slot::index(run)) {
+            *place = slot;
+        }
+        slot
+    }
+}
+
+/// The accesses of slices of runs, by the names of the slices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SlicePlans {
+    stores: Vec<Store>,
+    plans: Vec<SlicePlan>,
+    /// The runs of all slices, and how many accesses of its slice there are up to the end
+    /// of each.
+    runs: Vec<Run>,
+    ends: Vec<u32>,
+    expected: Vec<Expected>,
+}
+
+/// The slices of one store of a decoder's tables.
+#[derive(Clone, Debug)]
+struct Store {
+    number: u32,
+    /// By place: the plan, counted from 1; 0 for a slice that has not come yet.
+    known: Vec<u32>,
+}
+
+/// The accesses of all runs of a slice.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlicePlan {
+    pub(super) kept: Kept,
+    /// In the list of all accesses.
+    from: u32,
+    count: u32,
+    /// In the list of all runs.
+    first: u32,
+    len: u32,
+    /// Each access is made, and of the kind that is expected.
+    pub(super) is_exact: bool,
+}
+
+impl SlicePlan {
+    /// How many accesses.
+    #[inline]
+    pub(super) const fn count(&self) -> usize {
+        self.count as usize
+    }
+}
+
+/// Stores that are known. A decoder has three.
+const MOST_STORES: usize = 16;
+
+impl SlicePlans {
+    /// The number of the plan for the slice with this name, if it has come before.
+    #[inline]
+    pub(super) fn find(&self, kept: Kept) -> Option<u32> {
+        let store = self.stores.iter().find(|s| s.number == kept.store())?;
+        store.known.get(kept.index() as usize)?.checked_sub(1)
+    }
+
+    /// The plan with this number.
+    #[inline]
+    pub(super) fn get(&self, plan: u32) -> Option<SlicePlan> {
+        self.plans.get(plan as usize).copied()
+    }
+
+    /// Whether there are so many that they should be forgotten.
+    pub(super) fn is_full(&self) -> bool {
+        self.expected.len().max(self.runs.len()) > MOST_KEPT
+    }
+
+    /// Makes a plan: its number.
+    #[cold]
+    pub(super) fn examine(&mut self, code: Code<'_>, kept: Kept, runs: &[Run]) -> u32 {
+        let (from, first) = (self.expected.len(), self.runs.len());
+        for run in runs {
+            code.expect(run, &mut self.expected);
+            self.ends.push((self.expected.len() - from) as u32);
+        }
+        self.runs.extend_from_slice(runs);
+        let expected = self.expected.get(from..).unwrap_or_default();
+        let number = self.plans.len() as u32;
+        self.plans.push(SlicePlan {
+            kept,
+            from: from as u32,
+            count: expected.len() as u32,
+            first: first as u32,
+            len: runs.len() as u32,
+            is_exact: !expected.iter().any(|expected| expected.conditional),
+        });
+        let (known, index) = (self.known(kept.store()), kept.index() as usize);
+        if known.len() <= index {
+            known.resize(index + 1, 0);
+        }
+        if let Some(place) = known.get_mut(index) {
+            *place = number + 1;
+        }
+        number
+    }
+
+    /// The slices of a store by place.
+    fn known(&mut self, number: u32) -> &mut Vec<u32> {
+        let at = match self.stores.iter().position(|s| s.number == number) {
+            Some(at) => at,
+            None => {
+                if self.stores.len() == MOST_STORES {
+                    self.stores.remove(0);
+                }
+                let known = Vec::new();
+                self.stores.push(Store { number, known });
+                self.stores.len() - 1
+            }
+        };
+        #[allow(clippy::indexing_slicing)] // found, or just added
+        &mut self.stores[at].known
+    }
+
+    /// The runs of a plan, of which the last went to `next`, and how many accesses there
+    /// are up to the end of each.
+    #[inline]
+    pub(super) fn runs(&mut self, plan: &SlicePlan, next: u64) -> (&[Run], &[u32]) {
+        let all = plan.first as usize..plan.first as usize + plan.len as usize;
+        let runs = self.runs.get_mut(all.clone()).unwrap_or_default();
+        if let Some(last) = runs.last_mut() {
+            last.next = next;
+        }
+        (runs, self.ends.get(all).unwrap_or_default())
+    }
+
+    /// How many accesses there are up to the end of each run of a plan.
+    #[inline]
+    pub(super) fn ends(&self, plan: &SlicePlan) -> &[u32] {
+        let first = plan.first as usize;
+        let ends = self.ends.get(first..first + plan.len as usize);
+        ends.unwrap_or_default()
+    }
+
+    /// Gives accesses, as many as a plan has, their instructions, if all of them are the
+    /// expected ones and complete.
+    #[inline]
+    pub(super) fn assign(&self, plan: &SlicePlan, accesses: &mut [DataAccess]) -> bool {
+        let from = plan.from as usize;
+        let expected = self.expected.get(from..from + plan.count());
+        for (expected, data) in expected.unwrap_or_default().iter().zip(accesses) {
+            let access = &data.access;
+            let same = access.kind == expected.kind && access.size == expected.size;
+            if !same || data.part != Part::Whole {
+                return false;
+            }
+            data.insn = Some(expected.insn);
+        }
+        true
+    }
+}

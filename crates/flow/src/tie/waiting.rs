@@ -1,0 +1,268 @@
+//! What of one hart waits: accesses for instructions, runs for accesses.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::plans::SlicePlans;
+use crate::{AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, Run, SpaceId};
+
+/// What is known of one hart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hart {
+    pub(super) space: SpaceId,
+    /// Accesses that no instruction has taken.
+    pub(super) waiting: Row<DataAccess>,
+    /// Accesses that have left.
+    taken: u64,
+    /// Synchronisations: how many accesses came before each.
+    pub(super) syncs: VecDeque<u64>,
+    /// What comes after a run whose accesses are not there yet, that run first.
+    pub(super) held: Row<Held>,
+    /// The runs among it that have no plan.
+    pub(super) runs: Row<Run>,
+    /// The events among it.
+    pub(super) events: VecDeque<Event>,
+    /// Accesses are given without an instruction until the next synchronisation.
+    pub(super) loose: bool,
+    /// A gap was given since the last synchronisation.
+    pub(super) gap: bool,
+}
+
+/// What is held back.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Held {
+    /// The runs of a plan, of which the last went to `next`.
+    Slice { plan: u32, next: u64 },
+    /// So many other runs.
+    Runs(usize),
+    /// An event.
+    Event,
+}
+
+/// A queue whose items lie next to each other.
+#[derive(Clone, Debug)]
+pub(super) struct Row<T> {
+    items: Vec<T>,
+    /// Items that have left.
+    head: usize,
+}
+
+/// Items that have left, at which the others are moved to the front.
+const COMPACT: usize = 1 << 12;
+
+impl<T> Default for Row<T> {
+    fn default() -> Row<T> {
+        Row {
+            items: Vec::new(),
+            head: 0,
+        }
+    }
+}
+
+impl<T: Copy> Row<T> {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.items.len() - self.head
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, item: T) {
+        self.items.push(item);
+    }
+
+    #[inline]
+    pub(super) fn extend(&mut self, items: &[T]) {
+        self.items.extend_from_slice(items);
+    }
+
+    /// Puts items before all others.
+    pub(super) fn push_front(&mut self, items: &[T]) {
+        let at = self.head;
+        self.items.splice(at..at, items.iter().copied());
+    }
+
+    /// The first one.
+    #[inline]
+    pub(super) fn front(&self) -> Option<&T> {
+        self.items.get(self.head)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn front_mut(&mut self) -> Option<&mut T> {
+        self.items.get_mut(self.head)
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The first so many; none if there are fewer.
+    #[inline]
+    pub(super) fn first(&self, count: usize) -> &[T] {
+        let first = self.items.get(self.head..self.head + count);
+        first.unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn first_mut(&mut self, count: usize) -> &mut [T] {
+        let first = self.items.get_mut(self.head..self.head + count);
+        first.unwrap_or_default()
+    }
+
+    /// All of them, to be changed.
+    pub(super) fn all_mut(&mut self) -> &mut [T] {
+        self.items.get_mut(self.head..).unwrap_or_default()
+    }
+
+    /// Takes the first so many out.
+    #[inline]
+    pub(super) fn drop(&mut self, count: usize) {
+        self.head = (self.head + count).min(self.items.len());
+        if self.head == self.items.len() {
+            self.items.clear();
+            self.head = 0;
+        } else if self.head >= COMPACT {
+            self.items.drain(..self.head);
+            self.head = 0;
+        }
+    }
+}
+
+impl Hart {
+    /// A synchronisation: accesses that come belong to instructions after it.
+    pub(super) fn sync(&mut self) {
+        self.syncs.push_back(self.taken + self.waiting.len() as u64);
+    }
+
+    /// Whether a gap was given since the last synchronisation, or waits before the next.
+    pub(super) fn has_gap(&self) -> bool {
+        let mut held = self.events.iter().take_while(|event| !is_sync(event));
+        self.gap || held.any(|event| matches!(event, Event::DataGap(_)))
+    }
+
+    /// Accesses before the next synchronisation.
+    #[inline]
+    pub(super) fn available(&self) -> usize {
+        match self.syncs.front() {
+            None => self.waiting.len(),
+            Some(sync) => (sync - self.taken) as usize,
+        }
+    }
+
+    /// Forgets accesses that have been given.
+    #[inline]
+    pub(super) fn take(&mut self, count: usize) {
+        self.waiting.drop(count);
+        self.taken += count as u64;
+    }
+
+    /// Holds runs back.
+    pub(super) fn hold_runs(&mut self, runs: &[Run]) {
+        self.runs.extend(runs);
+        match self.held.all_mut().last_mut() {
+            Some(Held::Runs(len)) => *len += runs.len(),
+            _ => self.held.push(Held::Runs(runs.len())),
+        }
+    }
+
+    /// Holds an event back.
+    pub(super) fn hold_event(&mut self, event: Event) {
+        self.held.push(Held::Event);
+        self.events.push_back(event);
+    }
+
+    /// So many runs are left of those that are held back first.
+    pub(super) fn leave_runs(&mut self, len: usize) {
+        match self.held.front_mut() {
+            Some(Held::Runs(left)) if len > 0 => *left = len,
+            _ => self.held.drop(1),
+        }
+    }
+
+    /// The space of runs that come now: that of the last change that is held back.
+    pub(super) fn space_after(&self, image: &Image) -> SpaceId {
+        let mut events = self.events.iter().rev();
+        let owner = events.find_map(|event| match event {
+            Event::Context(owner) => Some(owner),
+            _ => None,
+        });
+        owner.map_or(self.space, |owner| space_of(image, owner))
+    }
+
+    /// How much is held back.
+    #[inline]
+    pub(super) fn held_len(&self) -> usize {
+        self.held.len() + self.runs.len()
+    }
+
+    /// Holds the runs of the first slice back as they are, without a plan.
+    #[cold]
+    pub(super) fn detach_first(&mut self, plans: &mut SlicePlans) {
+        if let Some(Held::Slice { plan, next }) = self.held.front().copied()
+            && let Some(plan) = plans.get(plan)
+        {
+            let (runs, _) = plans.runs(&plan, next);
+            self.runs.push_front(runs);
+            if let Some(first) = self.held.front_mut() {
+                *first = Held::Runs(runs.len());
+            }
+        }
+    }
+
+    /// Holds the runs of all slices back in this way: the plans are about to be forgotten.
+    #[cold]
+    pub(super) fn detach_all(&mut self, plans: &mut SlicePlans) {
+        let mut runs = Row::default();
+        for held in self.held.all_mut() {
+            match *held {
+                Held::Slice { plan, next } => {
+                    let Some(plan) = plans.get(plan) else {
+                        continue;
+                    };
+                    let (own, _) = plans.runs(&plan, next);
+                    runs.extend(own);
+                    *held = Held::Runs(own.len());
+                }
+                Held::Runs(len) => {
+                    runs.extend(self.runs.first(len));
+                    self.runs.drop(len);
+                }
+                Held::Event => {}
+            }
+        }
+        self.runs = runs;
+    }
+
+    /// The response to the oldest request with its id.
+    pub(super) fn answer(&mut self, data: &DataAccess) {
+        let Part::Response(id) = data.part else {
+            return;
+        };
+        let asked = Part::Request(id);
+        let mut waiting = self.waiting.all_mut().iter_mut();
+        if let Some(request) = waiting.find(|access| access.part == asked) {
+            request.part = Part::Whole;
+            match request.access.kind {
+                AccessKind::Load => request.access.data = data.access.data,
+                // Of an atomic the value read.
+                _ => request.access.operand = data.access.operand,
+            }
+        }
+    }
+}
+
+/// The space of the code of a context.
+pub(super) fn space_of(image: &Image, owner: &Ownership) -> SpaceId {
+    let context = owner.context;
+    context.map_or(SpaceId::FIRST, |context| image.space_of(context))
+}
+
+/// Whether all accesses before an event belong to instructions before it.
+pub(super) const fn is_sync(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Mark(Mark::Sync(_) | Mark::Off) | Event::Gap(_)
+    )
+}
