@@ -15,6 +15,7 @@ pub mod float;
 pub mod generate;
 pub mod hostile;
 pub mod identity;
+pub mod linux;
 pub mod lockstep;
 pub mod model;
 pub mod ntrace;

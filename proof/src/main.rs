@@ -86,6 +86,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::lockstep::command,
     ),
     (
+        "linux",
+        "--bios FILE --kernel FILE --busybox FILE [--module FILE]...: boots, types, powers off",
+        hartrace_proof::linux::command,
+    ),
+    (
         "model",
         "[--count N] [--seed N] [--length N]: the hart as a model tells all it does",
         hartrace_proof::model::command,

@@ -5,6 +5,7 @@ mod ctr;
 mod report;
 mod run;
 mod state;
+mod system;
 mod trace;
 mod verify;
 mod views;
@@ -14,6 +15,7 @@ pub(crate) use ctr::{Ctr, CtrFormat};
 pub(crate) use report::{Report, Timeline, TimelineFormat, View};
 pub(crate) use run::{FilesSpec, LogSpec, Machine, MachineName, Run, RunLog, YesNo, is_stdout};
 pub(crate) use state::{State, StateFormat};
+pub(crate) use system::{Console, DiskWrites, System};
 pub(crate) use trace::{
     Container, Convert, Decode, DecodeFormat, Dump, DumpFormat, Encode, Part, Stats, StatsFormat,
     Transport,

@@ -151,17 +151,30 @@ fn region(range: &MemoryRange) -> Region {
 /// The machine for a program, with the instruction set that is to be; the
 /// settings say it all then.
 pub(crate) fn configure(config: &mut Config, elf: &Elf) -> Result<(HartConfig, Isa), Failure> {
-    let xlen = match elf.info.bits {
+    configure_for(config, width(elf), std::slice::from_ref(elf))
+}
+
+/// The width of a program.
+pub(crate) fn width(elf: &Elf) -> Xlen {
+    match elf.info.bits {
         32 => Xlen::Rv32,
         _ => Xlen::Rv64,
-    };
+    }
+}
+
+/// The same for programs of this width, of which some may be ELF files.
+pub(crate) fn configure_for(
+    config: &mut Config,
+    xlen: Xlen,
+    elf: &[Elf],
+) -> Result<(HartConfig, Isa), Failure> {
     let mut hart = complete(&mut config.hart, xlen);
     let isa = config.program.isa.get_or_insert(Setting::default(hart.isa));
     hart.isa = isa.value.clone();
     hart.ctr = config.ctr.implementation(xlen)?;
     hart.predictor = config.ctr.predictor();
     let parsed = Isa::parse(&isa.value).map_err(|error| bad_isa(&isa.value, &error))?;
-    settings::check_width(parsed, &isa.origin, std::slice::from_ref(elf))?;
+    settings::check_width(parsed, &isa.origin, elf)?;
     let valid = hart.validate().map_err(|error| {
         let memory = config.hart.memory.as_ref().map(|memory| &memory.origin);
         let (what, origin) = match &error {

@@ -22,6 +22,7 @@ mod side_by_side;
 mod sink;
 mod source;
 mod talk;
+mod terminal;
 mod trace_file;
 mod viewing;
 

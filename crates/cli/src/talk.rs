@@ -218,6 +218,7 @@ fn on_signal() {
 
 fn clean_up() {
     abandon_all();
+    crate::terminal::restore();
     let diagnostic = Diagnostic::new(
         Code::Interrupted,
         "interrupted; the unfinished output was removed",

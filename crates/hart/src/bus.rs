@@ -2,9 +2,8 @@
 
 use crate::clint::{CLINT, Clint};
 use crate::cpu::interrupt;
-use crate::finisher::{self, FINISHER, Finish};
+use crate::devices::Devices;
 use crate::memory::Memory;
-use crate::uart::{UART, Uart};
 
 /// Where time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,24 +23,15 @@ pub(crate) enum Clock {
 /// thought.
 pub(crate) const FOREVER: u64 = u64::MAX / 2;
 
-/// A device and an offset into it.
-enum Device {
-    Clint(u64),
-    Uart(u64),
-    Finisher(u64),
-}
-
 /// Memory and devices, as all harts see them.
 #[derive(Debug)]
 pub(crate) struct Bus {
     pub(crate) memory: Memory,
     pub(crate) clint: Clint,
     pub(crate) clock: Clock,
-    pub(crate) uart: Option<Uart>,
-    /// There is a device that ends the run.
-    pub(crate) finisher: bool,
-    /// It was asked to.
-    pub(crate) finish: Option<Finish>,
+    pub(crate) devices: Devices,
+    /// The cycle at which a device does something by itself.
+    pub(crate) alarm: Option<u64>,
     /// The cycle at which the timer interrupt is due; `None` is never, or
     /// not handled here.
     pub(crate) deadline: Option<u64>,
@@ -74,9 +64,9 @@ impl Bus {
         }
     }
 
-    /// The bits of `mip` that come from the CLINT, at a cycle count.
+    /// The bits of `mip` that come from outside, at a cycle count.
     pub(crate) fn interrupts(&self, hart: u32, cycles: u64) -> u64 {
-        let mut pending = 0;
+        let mut pending = self.devices.interrupts(hart);
         if self.clint.software_interrupt(hart) {
             pending |= interrupt::MSI;
         }
@@ -94,63 +84,56 @@ impl Bus {
     /// `None` if someone else advances time or it is out of reach. `mtime`
     /// must be up to date.
     fn timer_deadline(&self, hart: u32, cycles: u64) -> Option<u64> {
+        self.cycle_of(self.clint.deadline(hart), cycles)
+    }
+
+    /// The cycle count at which it will be so late; `mtime` must be up to date.
+    fn cycle_of(&self, tick: u64, cycles: u64) -> Option<u64> {
         let Clock::Cycles { per_tick, .. } = self.clock else {
             return None;
         };
-        let ticks = self.clint.deadline(hart).saturating_sub(self.clint.mtime);
+        let ticks = tick.saturating_sub(self.clint.mtime);
         (cycles / per_tick)
             .checked_add(ticks)?
             .checked_mul(per_tick)
             .filter(|&deadline| deadline <= FOREVER)
     }
 
-    /// Finds when the timer is due, which only a store to the CLINT changes.
+    /// Finds when the timer is due, which only a store to the CLINT changes, and when
+    /// a device is.
     pub(crate) fn find_deadline(&mut self, hart: u32, cycles: u64) {
         self.set_time(cycles);
         self.deadline = self.timer_deadline(hart, cycles);
+        let tick = self.devices.deadline();
+        self.alarm = tick.and_then(|tick| self.cycle_of(tick, cycles));
     }
 
-    /// The device at a physical address that is not memory.
-    fn device(&self, paddr: u64, len: u64) -> Option<Device> {
-        if CLINT.contains(paddr, len) {
-            Some(Device::Clint(paddr - CLINT.base))
-        } else if UART.contains(paddr, len) && self.uart.is_some() {
-            Some(Device::Uart(paddr - UART.base))
-        } else if FINISHER.contains(paddr, len) && self.finisher {
-            Some(Device::Finisher(paddr - FINISHER.base))
-        } else {
-            None
+    /// Lets devices do what is due.
+    pub(crate) fn ring(&mut self, cycles: u64) {
+        if self.alarm.is_some_and(|cycle| cycles >= cycle) {
+            self.set_time(cycles);
+            self.devices.tick(self.clint.mtime);
+            self.alarm = None;
         }
     }
 
     /// Reads a device register: `len` aligned bytes at a physical address that
     /// is not memory. `None` when nothing answers.
     pub(crate) fn load(&mut self, paddr: u64, len: u64, cycles: u64) -> Option<u64> {
-        match self.device(paddr, len)? {
-            Device::Clint(offset) => {
-                self.set_time(cycles);
-                Some(self.clint.load(offset, len))
-            }
-            Device::Uart(offset) => self.uart.as_ref().map(|uart| uart.load(offset)),
-            Device::Finisher(_) => finisher::answers(len).then_some(0),
+        if CLINT.contains(paddr, len) {
+            self.set_time(cycles);
+            return Some(self.clint.load(paddr - CLINT.base, len));
         }
+        self.devices.load(paddr, len, self.time(cycles))
     }
 
     /// Writes a device register. False when nothing answers.
     pub(crate) fn store(&mut self, paddr: u64, len: u64, value: u64, cycles: u64) -> bool {
-        match self.device(paddr, len) {
-            Some(Device::Clint(offset)) => self.store_clint(offset, len, value, cycles),
-            Some(Device::Uart(offset)) => {
-                if let Some(uart) = &mut self.uart {
-                    uart.store(offset, value);
-                }
-            }
-            Some(Device::Finisher(offset)) if finisher::answers(len) => {
-                self.finish = self.finish.or(finisher::request(offset, value));
-            }
-            _ => return false,
+        if CLINT.contains(paddr, len) {
+            self.store_clint(paddr - CLINT.base, len, value, cycles);
+            return true;
         }
-        true
+        self.devices.store(paddr, len, value, self.time(cycles))
     }
 
     fn store_clint(&mut self, offset: u64, len: u64, value: u64, cycles: u64) {
@@ -165,7 +148,7 @@ impl Bus {
     pub(crate) fn takes_stores(&self, paddr: u64) -> bool {
         match self.memory.spot(paddr) {
             Some(spot) => spot.writable,
-            None => self.device(paddr, 1).is_some(),
+            None => CLINT.contains(paddr, 1) || self.devices.answers(paddr),
         }
     }
 

@@ -7,6 +7,7 @@ use hartrace_isa::{Ext, Isa, IsaError, Xlen};
 
 use crate::clint::CLINT;
 use crate::cost::Costs;
+use crate::devices::{SLOTS, Virtio};
 use crate::fdt::{self, BOOT_ROM, SPIKE_MEMORY};
 use crate::memory::{MemoryError, PAGE, Region};
 
@@ -67,6 +68,11 @@ pub struct Config {
     pub update_ad: bool,
     /// Semihosting calls are served.
     pub semihosting: bool,
+    /// What is in the slots for virtio devices, of our own machine: at most
+    /// [`SLOTS`].
+    pub virtio: Vec<Virtio>,
+    /// The time of day when the machine starts, in seconds since 1970.
+    pub epoch: u64,
     /// The control transfer records, if the ISA string names Smctr or Ssctr;
     /// their width is the hart's.
     pub ctr: hartrace_ctr::Config,
@@ -110,6 +116,8 @@ impl Config {
             misaligned: !spike,
             update_ad: false,
             semihosting: !spike,
+            virtio: Vec::new(),
+            epoch: 0,
             ctr: hartrace_ctr::Config::new(Version::default(), xlen),
             predictor: PredictorKind::None,
         }
@@ -280,6 +288,9 @@ impl Config {
         if self.cycles_per_tick == 0 {
             return Err(ConfigError::Clock);
         }
+        if self.virtio.len() > SLOTS {
+            return Err(ConfigError::Slots);
+        }
         if self
             .costs
             .entries()
@@ -345,6 +356,8 @@ pub enum ConfigError {
     Clock,
     /// An instruction that takes no time.
     Cost,
+    /// More virtio devices than there are slots for them.
+    Slots,
     /// Control transfer records that cannot be.
     Records(hartrace_ctr::ConfigError),
 }
@@ -358,6 +371,7 @@ impl fmt::Display for ConfigError {
             }
             ConfigError::Memory(why) => why.fmt(f),
             ConfigError::Records(why) => why.fmt(f),
+            ConfigError::Slots => write!(f, "the machine has {SLOTS} slots for virtio devices"),
             ConfigError::Harts { most: 1 } => {
                 f.write_str("the platform \"spike\" has exactly one hart; \"virt\" can have more")
             }

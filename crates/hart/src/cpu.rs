@@ -43,6 +43,7 @@ pub(crate) mod interrupt {
     pub(crate) const MEI: u64 = 1 << 11;
     /// Only with Sscofpmf.
     pub(crate) const LCOFI: u64 = 1 << 13;
+    pub(crate) const EXTERNAL: u64 = SEI | MEI;
     pub(crate) const SUPERVISOR: u64 = SSI | STI | SEI;
     pub(crate) const ALL: u64 = SUPERVISOR | MSI | MTI | MEI;
 
@@ -108,6 +109,10 @@ pub(crate) struct Cpu {
     pub(crate) mideleg: u64,
     pub(crate) mie: u64,
     pub(crate) mip: u64,
+    /// External interrupts in `mip` are the sum of what was written, of SEIP by
+    /// programs, and of the signals of the interrupt controller.
+    pub(crate) external_written: u64,
+    external_signals: u64,
     pub(crate) mtvec: u64,
     pub(crate) menvcfg: u64,
     pub(crate) mcounteren: u64,
@@ -188,6 +193,8 @@ impl Cpu {
             mideleg: 0,
             mie: 0,
             mip: 0,
+            external_written: 0,
+            external_signals: 0,
             mtvec: 0,
             menvcfg: 0,
             mcounteren: 0,
@@ -332,9 +339,29 @@ impl Cpu {
         }
     }
 
-    /// Sets the bits of `mip` that programs cannot.
+    /// Sets the bits of `mip` that come from outside.
     pub(crate) fn set_outside_interrupts(&mut self, pending: u64) {
         self.mip = self.mip & !(interrupt::MSI | interrupt::MTI) | pending;
+        self.external_signals = pending & interrupt::EXTERNAL;
+        self.sum_up_external();
+    }
+
+    /// Sets the external interrupts in `mip`, as far as they are written.
+    pub(crate) fn write_external(&mut self, mask: u64, value: u64) {
+        let mask = mask & interrupt::EXTERNAL;
+        self.external_written = self.external_written & !mask | value & mask;
+        self.sum_up_external();
+    }
+
+    fn sum_up_external(&mut self) {
+        let sum = self.external_written | self.external_signals;
+        self.mip = self.mip & !interrupt::EXTERNAL | sum;
+    }
+
+    /// What CSRRS and CSRRC start from, where a program reads `mip` as this: the signal
+    /// of the interrupt controller does not take part (privileged architecture, 3.1.9).
+    pub(crate) fn mip_to_modify(&self, mip: u64) -> u64 {
+        mip & !interrupt::EXTERNAL | self.external_written
     }
 
     /// The interrupt to be taken now, if any (privileged architecture, 3.1.6.1

@@ -238,6 +238,7 @@ impl Cpu {
             csr::MIP => {
                 let mask = interrupt::SUPERVISOR | self.overflow_interrupt();
                 self.mip = self.mip & !mask | value & mask;
+                self.write_external(mask, value);
                 wrote(csr, self.mip);
             }
             csr::MENVCFG | csr::MENVCFGH => {

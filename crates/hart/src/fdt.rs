@@ -3,7 +3,8 @@
 //! A program that wants to know the machine it runs on finds a description of
 //! it at the address in `a1`: a tree of nodes with properties, flattened into
 //! a blob (Devicetree Specification 0.4, chapter 5). [`Description`] knows what
-//! our machines consist of.
+//! Spike's machine consists of, `virt` our own; `read` puts a command line into the
+//! tree of somebody else.
 //!
 //! ```
 //! use hartrace_hart::fdt::{BOOT_ROM, Description, boot_rom};
@@ -16,10 +17,15 @@
 //! assert_eq!(BOOT_ROM, 0x1000);
 //! ```
 
+mod read;
+mod virt;
+
 use hartrace_flow::boot;
 use hartrace_isa::Xlen;
 
-use crate::memory::Region;
+pub use read::TreeError;
+pub(crate) use read::with_chosen;
+pub(crate) use virt::{Chosen, Virt};
 
 /// Where the boot ROM lies, and where harts start.
 pub const BOOT_ROM: u64 = boot::ROM;
@@ -30,8 +36,8 @@ pub(crate) const SPIKE_MEMORY: (u64, u64) = (0x8000_0000, 2 << 30);
 /// Address and size of the CLINT: software interrupts and timers.
 pub const CLINT: (u64, u64) = (0x0200_0000, 0xc_0000);
 
-/// Address and size of the PLIC: interrupts from devices.
-pub(crate) const PLIC: (u64, u64) = (0x0c00_0000, 0x100_0000);
+/// Address and size of Spike's PLIC: interrupts from devices.
+const PLIC: (u64, u64) = (0x0c00_0000, 0x100_0000);
 
 /// Address and size of the UART, an ns16550.
 pub const UART: (u64, u64) = (0x1000_0000, 0x100);
@@ -39,11 +45,11 @@ pub const UART: (u64, u64) = (0x1000_0000, 0x100);
 /// Address and size of the device that ends a run.
 pub(crate) const FINISHER: (u64, u64) = (0x10_0000, 0x1000);
 
-/// Interrupt sources of the PLIC, and the highest priority one can have.
+/// Interrupt sources of Spike's PLIC, and the highest priority one can have.
 const PLIC_SOURCES: u32 = 31;
 const PLIC_PRIORITY: u32 = 15;
 
-/// The source the UART is wired to.
+/// The source Spike's UART is wired to.
 const UART_SOURCE: u32 = 1;
 
 /// Numbers of interrupts at a hart (Privileged Architecture, `mip`).
@@ -71,6 +77,8 @@ const END: u32 = 9;
 pub(crate) struct Tree {
     structure: Vec<u8>,
     strings: Vec<u8>,
+    /// Reserved regions with the end of their list; empty for none.
+    reserved: Vec<u8>,
     /// Nodes begun and not ended.
     depth: usize,
 }
@@ -84,8 +92,12 @@ impl Tree {
 
     /// Begins a node: a name without NUL, with the unit address if it has one.
     pub(crate) fn begin(&mut self, name: &str) {
+        self.begin_bytes(name.as_bytes());
+    }
+
+    fn begin_bytes(&mut self, name: &[u8]) {
         self.token(BEGIN_NODE);
-        self.structure.extend(name.as_bytes());
+        self.structure.extend(name);
         self.structure.push(0);
         self.align();
         self.depth += 1;
@@ -102,6 +114,11 @@ impl Tree {
     /// A property with any bytes for a value.
     pub(crate) fn property(&mut self, name: &str, value: &[u8]) {
         let name = self.string_offset(name);
+        self.property_at(name, value);
+    }
+
+    /// A property whose name is at an offset into the strings.
+    fn property_at(&mut self, name: u32, value: &[u8]) {
         self.token(PROPERTY);
         self.token(value.len() as u32);
         self.token(name);
@@ -158,7 +175,10 @@ impl Tree {
             self.end();
         }
         self.token(END);
-        let structure = HEADER_SIZE + RESERVED.len() as u32;
+        if self.reserved.is_empty() {
+            self.reserved.extend(RESERVED);
+        }
+        let structure = HEADER_SIZE + self.reserved.len() as u32;
         let structure_size = self.structure.len() as u32;
         let strings_size = self.strings.len() as u32;
         let strings = structure + structure_size;
@@ -175,7 +195,7 @@ impl Tree {
             structure_size,
         ];
         let mut blob: Vec<u8> = header.iter().flat_map(|word| word.to_be_bytes()).collect();
-        blob.extend(RESERVED);
+        blob.extend(self.reserved);
         blob.extend(self.structure);
         blob.extend(self.strings);
         blob
@@ -208,8 +228,8 @@ impl Tree {
     }
 }
 
-/// What a machine consists of. The fields say what differs between machines;
-/// every one has a CLINT.
+/// What a machine such as Spike's consists of. The fields say what differs between
+/// machines; every one has a CLINT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description<'a> {
     /// `compatible` of the machine.
@@ -243,8 +263,6 @@ pub struct Description<'a> {
     pub plic: bool,
     /// Whether there is a UART. Without a PLIC it has no interrupt.
     pub uart: bool,
-    /// Whether there is a test finisher.
-    pub finisher: bool,
     /// Whether there is a host-target interface.
     pub htif: bool,
 }
@@ -271,29 +289,7 @@ impl<'a> Description<'a> {
             bootargs: Some("console=ttyS0 earlycon"),
             plic: true,
             uart: true,
-            finisher: false,
             htif: true,
-        }
-    }
-
-    /// Our own machine with one hart: what Spike has but for a PLIC, a test
-    /// finisher more, and no command line. Devices give way to memory.
-    #[must_use]
-    pub fn virt(isa: &'a str, memory: &'a [(u64, u64)]) -> Description<'a> {
-        let free = |(base, size): (u64, u64)| {
-            let device = Region { base, size };
-            let taken = |&(base, size): &(u64, u64)| Region { base, size }.overlaps(&device);
-            !memory.iter().any(taken)
-        };
-        Description {
-            compatible: "hartrace,virt",
-            model: "hartrace,virt",
-            bus: &["simple-bus"],
-            bootargs: None,
-            plic: false,
-            uart: free(UART),
-            finisher: free(FINISHER),
-            ..Description::spike(isa, memory)
         }
     }
 
@@ -325,12 +321,6 @@ impl<'a> Description<'a> {
         }
         if self.uart {
             self.uart(&mut tree);
-        }
-        if self.finisher {
-            tree.begin(&format!("test@{:x}", FINISHER.0));
-            tree.strings("compatible", &["sifive,test1", "sifive,test0", "syscon"]);
-            region(&mut tree, FINISHER);
-            tree.end();
         }
         tree.end();
         if self.htif {

@@ -2,24 +2,34 @@
 //!
 //! A bare-metal program reaches the outside through the host-target interface
 //! ([`htif`], two words in memory that the host polls), through semihosting
-//! ([`semihosting`], a trap with an operation in `a0`) or by printing to the
-//! UART. All of these end here, in a [`Host`] that owns the streams, the
-//! arguments and the files that a program may access.
+//! ([`semihosting`], a trap with an operation in `a0`) or through devices: a
+//! console and disks. All of these end here, in a [`Host`] that owns the streams,
+//! the arguments, the files and the disks that a program may access.
 //!
 //! Nothing here depends on the wall clock, on the timestamps of files or on
 //! whether a stream is a terminal: the same program with the same input runs
 //! the same way twice. Time is passed in by the caller, in ticks of the
-//! timebase.
+//! timebase. The exception is [`Input`] that is live: what is typed arrives
+//! when it is typed.
 
+mod disk;
 mod files;
 pub mod htif;
+mod input;
 pub mod semihosting;
 mod syscall;
 
+pub use disk::{Disk, Storage, Writes};
 pub use files::Files;
 use files::Table;
+pub use input::Input;
+use input::Present;
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, BufWriter, Read, Write};
+use std::time::Duration;
+
+use crate::devices::Outside;
 
 /// Memory as the host sees it: physical addresses for [`htif`]; for
 /// [`semihosting`] the caller passes something that translates, since there a
@@ -89,6 +99,8 @@ pub enum Note {
     QueueFull,
     /// The program asked for the machine to be reset, and has ended instead.
     Reset,
+    /// A disk, by number, could not be read or written; the guest got an error.
+    Disk(usize, String),
 }
 
 impl fmt::Display for Note {
@@ -118,6 +130,9 @@ impl fmt::Display for Note {
                 "the program sends requests to tohost without reading fromhost; \
                     requests were dropped",
             ),
+            Note::Disk(disk, why) => {
+                write!(f, "disk {disk}: {why}; the guest got an I/O error")
+            }
             Note::Reset => f.write_str("the program requested a reset, which ends the run"),
         }
     }
@@ -136,9 +151,12 @@ impl fmt::Display for Note {
 /// assert!(host.finish().is_ok());
 /// ```
 pub struct Host {
-    stdin: Box<dyn Read>,
+    stdin: Box<dyn Input>,
     /// Whether the input has ended; it is not asked again.
     ended: bool,
+    /// Read for a console of the guest, and not yet taken.
+    typed: VecDeque<u8>,
+    disks: Vec<Disk>,
     stdout: BufWriter<Box<dyn Write>>,
     stderr: BufWriter<Box<dyn Write>>,
     arguments: Vec<Vec<u8>>,
@@ -173,8 +191,10 @@ impl Host {
     #[must_use]
     pub fn new(stdin: Box<dyn Read>, stdout: Box<dyn Write>, stderr: Box<dyn Write>) -> Host {
         Host {
-            stdin,
+            stdin: Box::new(Present(stdin)),
             ended: false,
+            typed: VecDeque::new(),
+            disks: Vec::new(),
             stdout: BufWriter::new(stdout),
             stderr: BufWriter::new(stderr),
             arguments: Vec::new(),
@@ -258,6 +278,20 @@ impl Host {
         self
     }
 
+    /// Input that need not be there yet, instead of that given first.
+    #[must_use]
+    pub fn with_input(mut self, input: Box<dyn Input>) -> Host {
+        self.stdin = input;
+        self
+    }
+
+    /// The disks, by number.
+    #[must_use]
+    pub fn with_disks(mut self, disks: Vec<Disk>) -> Host {
+        self.disks = disks;
+        self
+    }
+
     /// Writes out what is buffered.
     ///
     /// # Errors
@@ -310,6 +344,40 @@ impl Host {
         }
     }
 
+    /// Whether a console of the guest may still get input.
+    pub(crate) fn expects_input(&self) -> bool {
+        !self.ended || !self.typed.is_empty()
+    }
+
+    /// Whether that input arrives in its own time.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.ended && self.stdin.is_live()
+    }
+
+    /// Waits for input, at most so long. What was printed is shown first.
+    pub(crate) fn wait_for_input(&mut self, wait: Duration) {
+        self.flush();
+        self.stdin.is_ready(wait);
+    }
+
+    /// A disk that a guest uses, and what could not be done with it.
+    fn with_disk(
+        &mut self,
+        disk: usize,
+        use_it: &mut dyn FnMut(&mut Disk) -> io::Result<()>,
+    ) -> bool {
+        let Some(found) = self.disks.get_mut(disk) else {
+            return false;
+        };
+        match use_it(found) {
+            Ok(()) => true,
+            Err(error) => {
+                self.note(Note::Disk(disk, error.to_string()));
+                false
+            }
+        }
+    }
+
     /// All of the bytes to one of the outputs.
     pub(crate) fn output(&mut self, error: bool, bytes: &[u8]) -> io::Result<()> {
         let sink = if error {
@@ -322,6 +390,46 @@ impl Host {
             self.failure.get_or_insert(problem);
             kind.into()
         })
+    }
+}
+
+impl Outside for Host {
+    fn output(&mut self, bytes: &[u8]) {
+        // A failure is kept; the guest does not learn of it.
+        let _: io::Result<()> = Host::output(self, false, bytes);
+    }
+
+    fn has_input(&mut self) -> bool {
+        if self.typed.is_empty() && !self.ended && self.stdin.is_ready(Duration::ZERO) {
+            let mut bytes = [0; 1024];
+            match self.input(&mut bytes) {
+                Ok(got) => self.typed.extend(bytes.iter().take(got)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // Input that fails has ended.
+                Err(_) => self.ended = true,
+            }
+        }
+        !self.typed.is_empty()
+    }
+
+    fn input(&mut self, into: &mut [u8]) -> usize {
+        let count = into.len().min(self.typed.len());
+        for (to, byte) in into.iter_mut().zip(self.typed.drain(..count)) {
+            *to = byte;
+        }
+        count
+    }
+
+    fn read_disk(&mut self, disk: usize, offset: u64, into: &mut [u8]) -> bool {
+        self.with_disk(disk, &mut |disk| disk.read(offset, into))
+    }
+
+    fn write_disk(&mut self, disk: usize, offset: u64, data: &[u8]) -> bool {
+        self.with_disk(disk, &mut |disk| disk.write(offset, data))
+    }
+
+    fn flush_disk(&mut self, disk: usize) -> bool {
+        self.with_disk(disk, &mut Disk::flush)
     }
 }
 

@@ -54,10 +54,10 @@
 //!
 //! [`Platform::Virt`] starts at the program's entry, takes interrupts at the
 //! instruction at which they become pending, serves the host at once and counts
-//! cycles with the table of [`Costs`]. It has the devices with which programs for
-//! QEMU's virt machine print and exit: a 16550 at 0x10000000 whose output goes to
-//! the host, and a test finisher at 0x100000, each unless RAM is there. A store
-//! of 0x5555 to the finisher ends the run with 0; 0x3333 ends it with the code in
+//! cycles with the table of [`Costs`]. It has the devices of QEMU's virt machine, each
+//! unless RAM is there: a PLIC, a 16550 that is the console, a clock, [`Virtio`]
+//! devices, and a test finisher. [`Machine::boot`] starts a [`System`] on it:
+//! firmware, a kernel and a device tree. A store of 0x5555 to the finisher ends the run with 0; 0x3333 ends it with the code in
 //! the upper half; 0x7777, a reset, ends it with 0 and a note, because a restart
 //! would only repeat the run. [`Platform::Spike`] reproduces everything that is
 //! visible in Spike's log: boot ROM, memory map, the quantum of 5000 instructions
@@ -66,7 +66,7 @@
 //!
 //! ## Layers
 //!
-//! * `memory`, `clint`, `uart`, `finisher`, `bus`: physical addresses. `pmp`, `mmu`, `access`:
+//! * `memory`, `clint`, `devices`, `bus`: physical addresses. `pmp`, `mmu`, `access`:
 //!   protection, translation, and the accesses that need them.
 //! * `cpu`, `csr`, `events`: the architectural state, traps, control registers,
 //!   counters that overflow.
@@ -74,8 +74,9 @@
 //!   runs them; [`float`] is its arithmetic. `system`: the instructions that
 //!   concern the whole hart.
 //! * `machine`: interrupts, time, the host, and when to stop. [`host`]: requests
-//!   of programs to the host, by HTIF and by semihosting. [`fdt`]: the device
-//!   tree and the boot ROM.
+//!   of programs to the host, by HTIF and by semihosting, and the host's side of
+//!   devices: streams and disks. [`fdt`]: the device tree and the boot ROM. `boot`:
+//!   systems.
 //! * `model`: [`Model`](hartrace_flow::Model), for the tandem verifier.
 //!
 //! Specifications: the RISC-V unprivileged manual 20240411, the privileged
@@ -85,13 +86,13 @@
 //!
 //! Several harts, the hypervisor, debug triggers (`tselect` reads 0 and selects
 //! none), performance-monitor events (without Sscofpmf the counters read 0, with
-//! it they count cycles and instructions), a PLIC, input through the UART, and
-//! any UART on Spike's machine.
+//! it they count cycles and instructions), and any device on Spike's machine.
 
 #![forbid(unsafe_code)]
 
 mod access;
 mod blocks;
+mod boot;
 mod bus;
 mod clint;
 mod code;
@@ -99,10 +100,10 @@ mod config;
 mod cost;
 mod cpu;
 mod csr;
+mod devices;
 mod events;
 mod exec;
 pub mod fdt;
-mod finisher;
 pub mod float;
 mod hart;
 pub mod host;
@@ -118,12 +119,13 @@ mod row;
 mod system;
 #[cfg(test)]
 mod tests;
-mod uart;
 mod vigil;
 mod width;
 
+pub use boot::{BootError, BootFiles, BootPart, System};
 pub use config::{Config, ConfigError, Platform};
 pub use cost::Costs;
+pub use devices::{SLOTS, Virtio};
 pub use machine::{LoadError, Machine, Stop};
 pub use memory::{Memory, MemoryError, Region};
 pub use program::{Program, ProgramError, Segment};

@@ -3,17 +3,21 @@
 mod load;
 mod outside;
 mod quantum;
+mod serve;
 mod turns;
 
 pub use load::LoadError;
+pub(crate) use load::tree;
 
 use core::fmt;
+use std::time::Duration;
 
 use hartrace_ctr::Ctr;
 use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
 use hartrace_isa::{Itype, Xlen};
 
+use crate::boot::Handover;
 use crate::bus::{Bus, FOREVER};
 use crate::config::{Config, ConfigError, Platform};
 use crate::cpu::{Exception, interrupt, status};
@@ -38,7 +42,8 @@ const SHORT_JUMP_TO_SELF: u16 = 0xa001;
 pub enum Stop {
     /// The program ended with this code; 0 is success.
     Exit(u64),
-    /// As many instructions as asked for were executed.
+    /// As many instructions as asked for were executed; or the hart waits for input
+    /// that arrives in its own time, and the caller may want to look at something else.
     Limit,
     /// The hart jumps to the instruction it is at, and nothing can wake it.
     Spins {
@@ -85,6 +90,10 @@ pub struct Machine {
     /// Records that are kept for others than the program, as they start.
     beside: Option<Ctr>,
     entry: u64,
+    /// What a system finds in registers.
+    handover: Option<Handover>,
+    /// Time spent waiting for input since the caller could look at something else.
+    waited: Duration,
     /// Instructions at which the host is looked at next.
     glance: u64,
     /// Spike: instructions left of the quantum, and whether the hart is in the
@@ -128,6 +137,8 @@ impl Machine {
             program: None,
             beside: None,
             entry: 0,
+            handover: None,
+            waited: Duration::ZERO,
             glance: 0,
             quantum: 0,
             serialized: false,
@@ -256,6 +267,11 @@ impl Machine {
             return Some(stop);
         }
         self.refresh_interrupts();
+        if self.hart.cpu.waiting
+            && let Some(stop) = self.await_input(observer)
+        {
+            return Some(stop);
+        }
         if self.hart.cpu.waiting {
             match self.wake() {
                 Wake::Now => {}
@@ -278,6 +294,10 @@ impl Machine {
             let sure = (deadline - cpu.cycles) / self.hart.costs.most();
             budget = budget.min(sure.max(1));
         }
+        if let Some(alarm) = self.bus.alarm {
+            let sure = alarm.saturating_sub(cpu.cycles) / self.hart.costs.most();
+            budget = budget.min(sure.max(1));
+        }
         if cpu.mie & interrupt::LCOFI != 0 {
             budget = budget.min(cpu.room().budget(self.hart.costs.most()));
         }
@@ -298,6 +318,7 @@ impl Machine {
             Leave::Spent | Leave::Fetch => None,
             Leave::Event => {
                 self.settle();
+                self.serve_devices(observer);
                 None
             }
             Leave::Trap { exception, bits } => self.fault(exception, Some(bits), observer).err(),
@@ -359,24 +380,22 @@ impl Machine {
             let delay = if bytes < 8 { outside::HALVES } else { 0 };
             self.glance = self.glance.min(self.instructions() + delay);
         }
-        self.serve_devices();
     }
 
-    /// The pending bits that come from the CLINT.
+    /// The pending bits that come from the CLINT and from devices.
     fn refresh_interrupts(&mut self) {
         let cpu = &mut self.hart.cpu;
+        self.bus.ring(cpu.cycles);
         cpu.set_outside_interrupts(self.bus.interrupts(cpu.id, cpu.cycles));
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time
-    /// pass until the timer or the overflow of a counter.
+    /// pass until the timer, the overflow of a counter or a device.
     fn wake(&mut self) -> Wake {
-        let cpu = &mut self.hart.cpu;
+        let cpu = &self.hart.cpu;
         if cpu.mip & cpu.mie == 0 {
-            let timer = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0);
-            let overflow = cpu.cycles.checked_add(cpu.room().cycles);
-            let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
-            let first = timer.into_iter().chain(overflow).min();
+            let first = self.next_interrupt();
+            let cpu = &mut self.hart.cpu;
             // The others may do something about it.
             if let Some(end) = self.turns.end()
                 && first.is_none_or(|first| first > end)
@@ -387,7 +406,8 @@ impl Machine {
             let Some(first) = first else {
                 return Wake::Never;
             };
-            cpu.retire(0, first - cpu.cycles);
+            let cpu = &mut self.hart.cpu;
+            cpu.retire(0, first.saturating_sub(cpu.cycles));
             self.refresh_interrupts();
         }
         self.hart.cpu.waiting = false;
@@ -399,13 +419,25 @@ impl Machine {
         Stop::Asleep { pc }
     }
 
-    /// Whether an interrupt can come by itself: only time and counters can
+    /// The cycle at which time brings an interrupt that is enabled.
+    fn next_interrupt(&self) -> Option<u64> {
+        let cpu = &self.hart.cpu;
+        let timer = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0);
+        let overflow = cpu.cycles.checked_add(cpu.room().cycles);
+        let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
+        let external = cpu.mie & (interrupt::MEI | interrupt::SEI) != 0;
+        let alarm = self.bus.alarm.filter(|_| external);
+        timer.into_iter().chain(overflow).chain(alarm).min()
+    }
+
+    /// Whether an interrupt can come by itself: time, counters and input can
     /// bring one.
     fn can_wake(&self) -> bool {
         let cpu = &self.hart.cpu;
         let far = self.bus.clint.deadline(cpu.id) > u64::MAX / 2;
         let timer = cpu.mie & interrupt::MTI != 0 && !far;
-        cpu.mip & cpu.mie != 0 || timer || cpu.room().is_finite()
+        let device = self.bus.alarm.is_some() || self.awaits_input();
+        cpu.mip & cpu.mie != 0 || timer || device || cpu.room().is_finite()
     }
 
     /// The hart jumps to itself and no interrupt will take it away.
@@ -505,6 +537,7 @@ impl Machine {
         // A store may trap half way, with what it has done to be noticed.
         if matches!(cause, Cause::Exception(Some(7 | 15))) {
             self.settle();
+            self.serve_devices(observer);
         }
         let hart = &mut self.hart;
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());

@@ -203,6 +203,7 @@ impl Machine {
                 Ok(Leave::Spent | Leave::Fetch) => continue,
                 Ok(Leave::Event) => {
                     self.settle();
+                    self.serve_devices(watch);
                     continue;
                 }
                 Ok(Leave::System { bits, micro }) => {
@@ -246,7 +247,10 @@ fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
         csr::MSTATUS => cpu.mstatus = half(cpu.mstatus, false),
         csr::MSTATUSH if rv32 => cpu.mstatus = half(cpu.mstatus, true),
         csr::MIE => cpu.mie = value,
-        csr::MIP => cpu.mip = value,
+        csr::MIP => {
+            cpu.mip = value;
+            cpu.write_external(u64::MAX, value);
+        }
         csr::MCYCLE | csr::CYCLE => cpu.mcycle = half(cpu.mcycle, false),
         csr::MINSTRET | csr::INSTRET => cpu.minstret = half(cpu.minstret, false),
         csr::MCYCLEH | csr::CYCLEH if rv32 => cpu.mcycle = half(cpu.mcycle, true),

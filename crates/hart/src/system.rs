@@ -265,7 +265,11 @@ fn access_csr<O: Observer>(
         accesses: &mut hart.accesses,
         observer,
     };
-    let new = request.new_value(micro.op, old);
+    let base = match csr {
+        csr::MIP => hart.cpu.mip_to_modify(old),
+        _ => old,
+    };
+    let new = request.new_value(micro.op, base);
     let kind = match micro.op {
         Op::Csrrw | Op::Csrrwi => AccessKind::CsrReadWrite,
         Op::Csrrs | Op::Csrrsi => AccessKind::CsrReadSet,

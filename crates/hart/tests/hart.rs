@@ -25,6 +25,7 @@
 //! | priv. 3.1.18 Svadu, 10.2.1 sfence.vma, 10.3.2 the walk | `walks` |
 //! | several harts: turns, memory and interrupts between them | `harts` |
 //! | 16550 UART, SiFive test finisher | `devices` |
+//! | systems; priv. 3.1.9 SEIP; PLIC, UART and virtio together | `system` |
 //! | the host-target interface; RISC-V semihosting 1.0 | `host` |
 //! | `Machine`, `Config`: loading, limits, stops | `machine` |
 //! | `Costs`: the table | `costs` |
@@ -90,6 +91,8 @@ mod record_programs;
 mod records;
 #[path = "hart/stateen.rs"]
 mod stateen;
+#[path = "hart/system.rs"]
+mod system;
 #[path = "hart/traps.rs"]
 mod traps;
 #[path = "hart/walks.rs"]

@@ -1,6 +1,6 @@
 //! The arguments of `hartrace run`.
 
-use super::Container;
+use super::{Container, System};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as ClapArgs, ValueEnum};
 use hartrace_capture::memory::MemoryRange;
@@ -41,7 +41,11 @@ Examples:
   hartrace run prog.elf --trace ntrace=run.ntrace --check
   hartrace run prog.elf --trace ctr=run.ctr --every 10000
   hartrace run prog.elf --files ro:data -- --fast input.txt
-  hartrace run prog.elf --memory 0x20000000:1M --memory 0x80000000:16M";
+  hartrace run prog.elf --memory 0x20000000:1M --memory 0x80000000:16M
+  hartrace run --bios fw_jump.elf --kernel Image --initrd root.cpio --disk d.img
+
+A system reads stdin through its console. If that is a terminal, Ctrl-A X ends the run and \
+Ctrl-A Ctrl-A sends Ctrl-A; Ctrl-C goes to the guest.";
 
 /// `hartrace run`.
 #[derive(Debug, ClapArgs)]
@@ -80,6 +84,8 @@ pub(crate) struct Run {
     pub(crate) files: FilesSpec,
     #[command(flatten)]
     pub(crate) container: Container,
+    #[command(flatten)]
+    pub(crate) system: System,
     #[command(flatten)]
     pub(crate) machine: Machine,
     #[command(flatten)]
@@ -291,14 +297,14 @@ impl FilesSpec {
 }
 
 /// A value that ends with the name of a file, which need not be UTF-8.
-fn named<T: Clone + Send + Sync + 'static>(
+pub(super) fn named<T: Clone + Send + Sync + 'static>(
     parse: fn(&OsStr) -> Result<T, String>,
 ) -> impl TypedValueParser<Value = T> {
     OsStringValueParser::new().try_map(move |text| parse(&text))
 }
 
 /// The text before the first `at`, and after it.
-fn split_name(text: &OsStr, at: char) -> (String, OsString) {
+pub(super) fn split_name(text: &OsStr, at: char) -> (String, OsString) {
     let bytes = text.as_encoded_bytes();
     let found = bytes.iter().position(|byte| char::from(*byte) == at);
     let (before, after) = bytes.split_at(found.unwrap_or(bytes.len()));

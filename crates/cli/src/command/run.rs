@@ -1,6 +1,7 @@
 //! `hartrace run`: runs a program on the built-in hart.
 
 mod drive;
+mod guest;
 mod postmortem;
 mod recorded;
 mod streams;
@@ -14,7 +15,9 @@ use crate::progress::RunProgress;
 use crate::settings::tell_program;
 use crate::sink::Sink;
 use crate::talk::{Talk, end_on_signal};
+use crate::terminal::Terminal;
 use drive::{Drive, End};
+use guest::Guest;
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{Config, Hart, Ingress, Setting};
 use hartrace_capture::log::RowWriter;
@@ -79,8 +82,8 @@ pub(super) fn show(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let mut config = settings(args, talk)?;
     one_stdin(files(args, &config))?;
     let output = create(Path::new("-"), [])?;
-    let elf = machine::read(&config)?;
-    let (_, isa) = machine::configure(&mut config, &elf)?;
+    let guest = Guest::read(args, &config)?;
+    let (_, isa) = guest.configure(args, &mut config, &[])?;
     for (format, _) in args.streams() {
         let settings = format.settings(&config, isa.xlen())?;
         settings.complete(&mut config);
@@ -99,31 +102,36 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     check_usage(args)?;
     let mut config = settings(args, talk)?;
     one_stdin(files(args, &config))?;
-    let elf = machine::read(&config)?;
-    let (hart, isa) = machine::configure(&mut config, &elf)?;
-    tell_program(std::slice::from_ref(&elf), talk);
+    let mut guest = Guest::read(args, &config)?;
+    let disks = guest::disks(args)?;
+    let (hart, isa) = guest.configure(args, &mut config, &disks)?;
+    guest.place(&hart, &mut config)?;
+    tell_program(&guest.elf, talk);
     talk.detail(&format!("machine: {}, {isa}", ranges(&hart)));
-    let program = machine::program(&elf)?;
-    let symbols = Symbols::from_elf(&elf.bytes).ok();
+    let symbols = guest.elf.first();
+    let symbols = symbols.and_then(|elf| Symbols::from_elf(&elf.bytes).ok());
     let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
-    if let Some(missing) = missing_extensions(&elf, isa) {
-        talk.warning(&missing);
+    for elf in &guest.elf {
+        if let Some(missing) = missing_extensions(elf, isa) {
+            talk.warning(&missing);
+        }
     }
     let (fate, progress) = (
         Fate::default(),
         RunProgress::new(talk, config.hart.max_insns.as_ref().map(|n| n.value)),
     );
-    let host = host(args, &elf.file.file, &fate, &progress)?;
+    let terminal = terminal(&guest);
+    let host = host(args, &guest, &fate, &progress)?.with_disks(disks);
     let mut machine = machine::build(&hart, host)?;
-    machine::load(&mut machine, &elf, &program, entry)?;
-    let traced = Traced::new(args, &config, &elf, isa, talk)?;
+    guest.load(&mut machine, entry)?;
+    let traced = Traced::new(args, &config, &guest, isa, talk)?;
     let recorded = Recorded::new(args, &config)?;
     let own = machine.ctr().is_some();
     if !own && let Some(ctr) = recorded.beside(&config, isa.xlen())? {
         machine.record_beside(ctr);
     }
     let logs = sinks(args, &config)?;
-    let mut writers = traced.writers(&config, isa, std::slice::from_ref(&elf))?;
+    let mut writers = traced.writers(&config, isa, &guest.elf)?;
     let sinks = logs.iter().chain(traced.sinks());
     let sinks: Vec<&Sink> = sinks.chain(recorded.sinks()).collect();
     end_on_signal();
@@ -143,41 +151,47 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         _ => end,
     };
     let time = begin.elapsed();
+    drop(terminal);
     talk.phase("program ended");
     let first_trap = drive.machine.first_trap();
     let written = writers.into_iter().map(TraceWriter::done).collect();
     let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
     drop(drive);
     finish(logs)?;
-    let traced = traced.finish(&config, &elf, written)?;
-    let recorded = recorded.finish(&config, &elf, isa, own, tallies)?;
+    let traced = traced.finish(&config, &guest.elf, written)?;
+    let recorded = recorded.finish(&config, &guest.elf, isa, own, tallies)?;
     let facts = Ended {
         config: &hart,
-        program: &program,
+        program: guest.program(),
         symbols: symbols.as_ref(),
         first_trap,
         pc: machine.pc(),
         sp: machine.x(2),
     };
     report(&mut machine, &facts, end, time, talk);
+    if !guest.is_system() {
+        tell_cannot_end(&facts, end, talk);
+    }
     recorded.report(talk);
     if own && args.records().next().is_some() {
         tell_without_effect(&config, talk);
     }
     let checked = traced.report(talk);
     let verdict = verdict(&facts, end);
-    let verdict = match verdict {
-        Err(Failure::Diagnostic(died)) if died.code.exit() == Code::ProgramFailed.exit() => {
+    let verdict = match (verdict, guest.elf.first()) {
+        (Err(Failure::Diagnostic(died)), Some(elf))
+            if died.code.exit() == Code::ProgramFailed.exit() && !guest.is_system() =>
+        {
             let again = Postmortem {
                 hart: &hart,
-                program,
+                program: guest.program().clone(),
                 entry,
-                host: quiet_host(args, &elf.file.file),
+                host: quiet_host(args, &guest),
             };
-            let found = again.examine(&machine, end, time, &elf);
-            Err(postmortem::explain(*died, found, &machine, &elf).into())
+            let found = again.examine(&machine, end, time, elf);
+            Err(postmortem::explain(*died, found, &machine, elf).into())
         }
-        verdict => verdict,
+        (verdict, _) => verdict,
     };
     if let (Err(_), Err(Failure::Diagnostic(died))) = (&checked, &verdict) {
         // The trace decides how the command ends; the reason why the program ended is reported too.
@@ -203,8 +217,15 @@ fn tell_without_effect(config: &Config, talk: &Talk) {
     }
 }
 
+/// The terminal in the hands of a system, if stdin is one.
+fn terminal(guest: &Guest) -> Option<Terminal> {
+    let taken = guest.is_system() && std::io::stdin().is_terminal();
+    taken.then(Terminal::enter).flatten()
+}
+
 /// Flags that do not go together.
 fn check_usage(args: &Run) -> Result<(), Failure> {
+    check_system(args)?;
     let tandem = args.streams().any(|(format, _)| format == Format::Tandem);
     if !tandem && (args.load || args.container.container) {
         return Err(Failure::Usage(
@@ -250,6 +271,30 @@ fn check_usage(args: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What describes a system does so alone.
+fn check_system(args: &Run) -> Result<(), Failure> {
+    let system = &args.system;
+    if system.is_given() {
+        if args.program.is_some() {
+            return Err(Failure::Usage(
+                "PROG cannot be given with --bios or --kernel: they are what runs",
+            ));
+        }
+        if args.machine.entry.is_some() {
+            return Err(Failure::Usage(
+                "--entry cannot be given with --bios or --kernel, which have entry points",
+            ));
+        }
+    }
+    if system.kernel.is_none() && (system.initrd.is_some() || system.append.is_some()) {
+        return Err(Failure::Usage("--initrd and --append require --kernel"));
+    }
+    if !system.is_given() && system.dtb.is_some() {
+        return Err(Failure::Usage("--dtb requires --bios or --kernel"));
+    }
+    Ok(())
+}
+
 /// The file that a log goes to, however its name is written.
 fn target(file: &Path) -> PathBuf {
     if is_stdout(file) {
@@ -268,11 +313,13 @@ fn target(file: &Path) -> PathBuf {
 fn files<'a>(args: &'a Run, config: &'a Config) -> impl Iterator<Item = &'a Path> + Clone {
     let program = config.program.elf.iter().flat_map(|elf| &elf.value);
     let configs = args.machine.config.iter().map(PathBuf::as_path);
-    program.map(|elf| elf.file.as_path()).chain(configs)
+    let program = program.filter(|_| !args.system.is_given());
+    let program = program.map(|elf| elf.file.as_path());
+    program.chain(configs).chain(args.system.files())
 }
 
 /// The world as the program sees it.
-fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<Host, Failure> {
+fn host(args: &Run, guest: &Guest, fate: &Fate, progress: &RunProgress) -> Result<Host, Failure> {
     let stdout = match args.written().any(is_stdout) {
         true => ProgramOutput::stderr(fate, progress),
         false => ProgramOutput::stdout(fate, progress),
@@ -283,12 +330,16 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
         FilesSpec::ReadOnly(folder) => (Files::ReadOnly(folder.clone()), folder.as_path()),
         FilesSpec::ReadWrite(folder) => (Files::ReadWrite(folder.clone()), folder.as_path()),
     };
+    let input = match guest.is_system() && std::io::stdin().is_terminal() {
+        true => ProgramInput::keys(),
+        false => ProgramInput::new(),
+    };
     let host = Host::new(
-        Box::new(ProgramInput::default()),
+        Box::new(std::io::empty()),
         Box::new(stdout),
         Box::new(stderr),
     );
-    as_typed(host, args, path)
+    as_typed(host.with_input(Box::new(input)), args, guest)
         .with_files(files)
         .map_err(|error| {
             let message = format!("cannot open the directory `{}`: {error}", folder.display());
@@ -299,8 +350,8 @@ fn host(args: &Run, path: &Path, fate: &Fate, progress: &RunProgress) -> Result<
 }
 
 /// The world outside, as the program sees it.
-fn as_typed(host: Host, args: &Run, path: &Path) -> Host {
-    let name = path.as_os_str().as_encoded_bytes().to_vec();
+fn as_typed(host: Host, args: &Run, guest: &Guest) -> Host {
+    let name = guest.name().as_os_str().as_encoded_bytes().to_vec();
     let words = args
         .args
         .iter()
@@ -312,8 +363,8 @@ fn as_typed(host: Host, args: &Run, path: &Path) -> Host {
 }
 
 /// The same world without files, input or anything that is heard of it.
-fn quiet_host(args: &Run, path: &Path) -> Host {
-    as_typed(Host::silent(), args, path)
+fn quiet_host(args: &Run, guest: &Guest) -> Host {
+    as_typed(Host::silent(), args, guest)
 }
 
 /// Opens the logs, in their order.
@@ -423,12 +474,17 @@ fn report(
     let how = match end {
         End::Stop(stop) => facts.words(stop),
         End::Interrupted => format!("interrupted at {}", facts.place(facts.pc)),
+        End::Left => format!("ended with Ctrl-A X at {}", facts.place(facts.pc)),
         End::Unread => "stopped early: the reader closed the output".to_owned(),
     };
     talk.summary(&format!("{speed}; {how}"));
     for note in machine.host().take_notes() {
         talk.warning(&Diagnostic::new(Code::Refused, note.to_string()));
     }
+}
+
+/// Says so if a program could not have ended by itself.
+fn tell_cannot_end(facts: &Ended<'_>, end: End, talk: &Talk) {
     if let End::Stop(stop) = end
         && let Some(hint) = facts.cannot_end(stop)
     {
@@ -441,6 +497,7 @@ fn verdict(facts: &Ended<'_>, end: End) -> Result<(), Failure> {
     match end {
         End::Stop(stop) => facts.failure(stop).map_or(Ok(()), |died| Err(died.into())),
         End::Interrupted => Err(Failure::Reported(Code::Interrupted)),
+        End::Left => Ok(()),
         End::Unread => Err(Failure::ClosedPipe),
     }
 }

@@ -36,6 +36,7 @@ mod report;
 mod run;
 mod signals;
 mod state;
+mod system;
 mod tandem;
 mod timeline;
 mod tiny;

@@ -1,4 +1,8 @@
+use hartrace_isa::Isa;
+
 use super::*;
+use crate::devices::{Equipment, Virtio};
+use crate::memory::Region;
 
 /// A node as read back, by rules of its own: offsets from the header, tokens
 /// from the structure, names from the strings.
@@ -205,34 +209,51 @@ fn isa_texts_as_spike_writes_them() {
     }
 }
 
+/// Our own machine with a disk.
+fn virt<'a>(harts: u32, isa: &'a str, memory: &'a [Region], chosen: Chosen<'a>) -> Virt<'a> {
+    const DISK: &[Virtio] = &[Virtio::Disk {
+        disk: 0,
+        sectors: 1,
+        read_only: false,
+    }];
+    Virt {
+        harts,
+        isa_name: isa,
+        isa: Isa::parse(isa).expect("an instruction set"),
+        memory,
+        equipment: Equipment::beside(memory, DISK),
+        chosen,
+        htif: false,
+    }
+}
+
 #[test]
 fn references_lead_somewhere() {
     for harts in [0, 1, 5] {
         let memory = [SPIKE_MEMORY];
-        for description in [
-            Description::spike("rv64gc", &memory),
-            Description::virt("rv32imac", &memory),
-        ] {
-            let blob = Description {
-                harts,
-                ..description
-            }
-            .blob();
+        let spike = Description {
+            harts,
+            ..Description::spike("rv64gc", &memory)
+        };
+        let ram = [MEMORY];
+        let own = virt(harts, "rv32imac", &ram, Chosen::default());
+        for blob in [spike.blob(), own.blob()] {
             let root = parse(&blob);
             let mut phandles = Vec::new();
             let mut wanted = Vec::new();
             root.walk(&mut |node| {
                 if node.get("phandle").is_some() {
                     phandles.extend(node.cells("phandle"));
-                    assert_eq!(node.get("interrupt-controller"), Some([].as_slice()));
                 }
                 if node.get("interrupts-extended").is_some() {
                     let cells = node.cells("interrupts-extended");
                     assert_eq!(cells.len(), harts as usize * 4);
                     wanted.extend(cells.into_iter().step_by(2));
                 }
-                if node.get("interrupt-parent").is_some() {
-                    wanted.extend(node.cells("interrupt-parent"));
+                for name in ["interrupt-parent", "regmap"] {
+                    if node.get(name).is_some() {
+                        wanted.extend(node.cells(name));
+                    }
                 }
             });
             let count = phandles.len();
@@ -244,52 +265,180 @@ fn references_lead_somewhere() {
     }
 }
 
+const MEMORY: Region = Region {
+    base: 0x8000_0000,
+    size: 0x1000_0000,
+};
+
 #[test]
 fn our_own_machine_has_what_it_has() {
-    let memory = [(0x8000_0000, 0x1000_0000)];
-    let mut description = Description::virt("rv32imac", &memory);
-    let root = parse(&description.blob());
-    assert_eq!(root.text("compatible"), "hartrace,virt");
+    let memory = [MEMORY];
+    let root = parse(&virt(1, "rv32imac", &memory, Chosen::default()).blob());
+    assert_eq!(root.text("compatible"), "hartrace,virt\0riscv-virtio");
     let chosen = root.child("chosen");
-    assert_eq!(chosen.text("stdout-path"), "/soc/ns16550@10000000");
+    assert_eq!(chosen.text("stdout-path"), "/soc/serial@10000000");
     assert_eq!(chosen.get("bootargs"), None);
     let cpu = root.child("cpus").child("cpu@0");
     assert_eq!(cpu.text("mmu-type"), "riscv,sv32");
     assert_eq!(cpu.text("riscv,isa"), "rv32imac");
+    assert_eq!(cpu.text("riscv,isa-base"), "rv32i");
+    let extensions = cpu.text("riscv,isa-extensions");
+    for extension in ["i", "m", "a", "c"] {
+        assert!(
+            extensions.split('\0').any(|e| e == extension),
+            "{extension}"
+        );
+    }
     assert_eq!(root.child("cpus").cells("timebase-frequency"), [10_000_000]);
     let memory = root.child("memory@80000000");
     assert_eq!(memory.cells("reg"), [0, 0x8000_0000, 0, 0x1000_0000]);
     let soc = root.child("soc");
-    assert_eq!(soc.children.len(), 3);
-    let uart = soc.child("ns16550@10000000");
-    assert_eq!(uart.cells("reg"), [0, 0x1000_0000, 0, 0x100]);
-    assert_eq!(uart.get("interrupts"), None, "without a PLIC");
+    assert_eq!(soc.children.len(), 6);
+    // Addresses and interrupts are those of QEMU's machine.
+    for (name, size, interrupt) in [
+        ("serial@10000000", 0x100, 10),
+        ("rtc@101000", 0x1000, 11),
+        ("virtio_mmio@10001000", 0x1000, 1),
+    ] {
+        let device = soc.child(name);
+        let address = name.split('@').nth(1).expect("an address");
+        let address = u32::from_str_radix(address, 16).expect("a number");
+        assert_eq!(device.cells("reg"), [0, address, 0, size]);
+        assert_eq!(device.cells("interrupts"), [interrupt]);
+    }
+    let plic = soc.child("plic@c000000");
+    assert_eq!(plic.cells("reg"), [0, 0x0c00_0000, 0, 0x60_0000]);
+    assert_eq!(plic.cells("riscv,ndev"), [95]);
+    assert_eq!(plic.cells("interrupts-extended"), [1, 11, 1, 9]);
     let finisher = soc.child("test@100000");
     assert_eq!(finisher.cells("reg"), [0, 0x10_0000, 0, 0x1000]);
     assert_eq!(
         finisher.text("compatible"),
         "sifive,test1\0sifive,test0\0syscon"
     );
+    for (name, value) in [("poweroff", 0x5555), ("reboot", 0x7777)] {
+        assert_eq!(root.child(name).cells("regmap"), finisher.cells("phandle"));
+        assert_eq!(root.child(name).cells("value"), [value]);
+    }
     let clint = soc.child("clint@2000000");
     assert_eq!(clint.cells("interrupts-extended"), [1, 3, 1, 7]);
-    assert_eq!(root.child("htif").text("compatible"), "ucb,htif0");
+}
 
-    description.mmu = None;
-    description.htif = false;
-    description.uart = false;
-    description.finisher = false;
-    description.bootargs = Some("quiet");
-    description.initrd = Some((0x8400_0000, 0x1_8500_0000));
-    let root = parse(&description.blob());
+#[test]
+fn devices_give_way_to_memory() {
+    let page = |base| Region { base, size: 0x1000 };
+    let all = [
+        page(0x1000_0000),
+        page(0x10_0000),
+        page(0x10_1000),
+        page(0x1000_1000),
+        page(0x0c00_1000),
+        MEMORY,
+    ];
+    let root = parse(&virt(1, "rv64gc", &all, Chosen::default()).blob());
+    assert_eq!(root.child("soc").children.len(), 1, "the CLINT");
+    assert_eq!(root.child("chosen").get("stdout-path"), None);
+    assert!(root.children.iter().all(|c| c.name != "poweroff"));
+    // Without a PLIC devices have no interrupts.
+    let root = parse(&virt(1, "rv64gc", &all[4..], Chosen::default()).blob());
+    assert_eq!(root.child("soc").children.len(), 5);
+    let uart = root.child("soc").child("serial@10000000");
+    assert_eq!(uart.get("interrupts"), None);
+}
+
+fn told() -> Chosen<'static> {
+    Chosen {
+        bootargs: Some("quiet root=/dev/vda"),
+        initrd: Some((0x8400_0000, 0x1_8500_0000)),
+        seed: None,
+    }
+}
+
+#[test]
+fn what_is_chosen_is_in_the_tree() {
+    let memory = [MEMORY];
+    let seed = Some([7; 32]);
+    let root = parse(&virt(1, "rv64gc", &memory, Chosen { seed, ..told() }).blob());
     let chosen = root.child("chosen");
-    assert_eq!(chosen.get("stdout-path"), None);
-    assert_eq!(chosen.text("bootargs"), "quiet");
+    assert_eq!(chosen.text("bootargs"), "quiet root=/dev/vda");
     assert_eq!(chosen.cells("linux,initrd-start"), [0, 0x8400_0000]);
     assert_eq!(chosen.cells("linux,initrd-end"), [1, 0x8500_0000]);
-    let cpu = root.child("cpus").child("cpu@0");
-    assert_eq!(cpu.get("mmu-type"), None);
-    assert_eq!(root.child("soc").children.len(), 1);
-    assert!(root.children.iter().all(|c| c.name != "htif"));
+    assert_eq!(chosen.get("rng-seed"), Some([7; 32].as_slice()));
+}
+
+#[test]
+fn trees_of_others_get_what_is_chosen() {
+    let memory = [MEMORY];
+    let plain = virt(2, "rv64gc", &memory, Chosen::default()).blob();
+    // Nothing to be told leaves the tree as it is.
+    assert_eq!(with_chosen(&plain, &Chosen::default()), Ok(plain.clone()));
+    let with = with_chosen(&plain, &told()).expect("a tree");
+    let (before, after) = (parse(&plain), parse(&with));
+    let chosen = after.child("chosen");
+    assert_eq!(chosen.text("bootargs"), "quiet root=/dev/vda");
+    assert_eq!(chosen.text("stdout-path"), "/soc/serial@10000000");
+    assert_eq!(before.children.len(), after.children.len());
+    assert_eq!(before.child("soc"), after.child("soc"));
+    // What was told before is replaced.
+    let again = Chosen {
+        bootargs: Some("single"),
+        ..Chosen::default()
+    };
+    let again = parse(&with_chosen(&with, &again).expect("a tree"));
+    let chosen = again.child("chosen");
+    assert_eq!(chosen.text("bootargs"), "single");
+    assert_eq!(chosen.cells("linux,initrd-start"), [0, 0x8400_0000]);
+    // A tree without the node gets one.
+    let mut bare = Tree::new();
+    bare.begin("");
+    bare.begin("cpus");
+    bare.end();
+    bare.end();
+    let bare = parse(&with_chosen(&bare.finish(), &told()).expect("a tree"));
+    assert_eq!(bare.child("chosen").text("bootargs"), "quiet root=/dev/vda");
+}
+
+#[test]
+fn bytes_that_are_no_tree_are_refused() {
+    let memory = [MEMORY];
+    let good = virt(1, "rv64gc", &memory, Chosen::default()).blob();
+    let refused = |bytes: &[u8]| with_chosen(bytes, &told()).expect_err("no tree");
+    assert_eq!(refused(b""), TreeError::NotTree);
+    assert_eq!(refused(b"/dts-v1/;"), TreeError::NotTree);
+    let mut old = good.clone();
+    old[23] = 16;
+    assert_eq!(refused(&old), TreeError::Version(16));
+    for len in (4..good.len()).step_by(7) {
+        assert_eq!(refused(&good[..len]), TreeError::Truncated, "{len}");
+    }
+    let mut bad = good.clone();
+    bad[59] = 7;
+    assert_eq!(refused(&bad), TreeError::Damaged(56));
+}
+
+#[test]
+fn hostile_trees_end() {
+    let memory = [MEMORY];
+    let good = virt(1, "rv64gc", &memory, Chosen::default()).blob();
+    let mut random = hartrace_testkit::Random::new(7);
+    for _ in 0..20_000 {
+        let mut bytes = good.clone();
+        for _ in 0..=random.index(4) {
+            let at = random.index(bytes.len());
+            bytes[at] = random.draw() as u8;
+        }
+        if let Ok(tree) = with_chosen(&bytes, &told()) {
+            assert!(tree.len() < 2 * bytes.len());
+        }
+    }
+    // Deep, and long.
+    let mut deep = Tree::new();
+    (0..100_000).for_each(|_| deep.begin(""));
+    assert!(with_chosen(&deep.finish(), &told()).is_err());
+    let mut long = Tree::new();
+    long.begin("");
+    (0..100_000).for_each(|_| long.empty("x"));
+    assert!(with_chosen(&long.finish(), &told()).is_ok());
 }
 
 #[test]

@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 
 use hartrace_isa::Xlen;
 
+use crate::boot::{Handover, System};
 use crate::bus::{Bus, Clock};
 use crate::clint::Clint;
 use crate::config::{Config, ConfigError, Platform};
 use crate::cpu::Cpu;
-use crate::fdt::{self, BOOT_ROM, Description};
+use crate::devices::{Devices, Equipment};
+use crate::fdt::{self, BOOT_ROM, Chosen, Description, Virt};
 use crate::hart::Hart;
 use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
@@ -18,7 +20,6 @@ use crate::machine::turns::Turns;
 use crate::memory::{Memory, Region};
 use crate::notes::Records;
 use crate::program::Program;
-use crate::uart::Uart;
 
 /// Why a program cannot be put into a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +93,26 @@ impl Machine {
     ///
     /// A program that does not fit the machine.
     pub fn load(&mut self, program: Program, entry: Option<u64>) -> Result<(), LoadError> {
+        self.load_with(program, entry, None)
+    }
+
+    /// Puts a system into memory and the hart at the start of its firmware, or of its
+    /// kernel if it has none, with the device tree in `a1` and the rest of what is
+    /// handed over in `a2`.
+    ///
+    /// # Errors
+    ///
+    /// A system that does not fit the machine.
+    pub fn boot(&mut self, system: System) -> Result<(), LoadError> {
+        self.load_with(system.program, None, Some(system.handover))
+    }
+
+    fn load_with(
+        &mut self,
+        program: Program,
+        entry: Option<u64>,
+        handover: Option<Handover>,
+    ) -> Result<(), LoadError> {
         let hart = self.hart.cpu.xlen();
         if program.xlen != hart {
             return Err(LoadError::Width {
@@ -121,6 +142,7 @@ impl Machine {
         }
         self.program = Some(program);
         self.entry = entry;
+        self.handover = handover;
         self.restart();
         Ok(())
     }
@@ -159,6 +181,11 @@ impl Machine {
         self.cut = false;
         // A timer that was never set is due.
         self.refresh_interrupts();
+        let rom = Handover {
+            tree: self.config.boot_rom() + 32,
+            info: 0,
+        };
+        let handover = self.handover.unwrap_or(rom);
         for hart in self.turns.others_and(&mut self.hart) {
             let cpu = &mut hart.cpu;
             match self.config.platform {
@@ -166,7 +193,8 @@ impl Machine {
                 Platform::Virt => {
                     cpu.pc = self.entry;
                     cpu.write_x(10, cpu.id.into());
-                    cpu.write_x(11, self.config.boot_rom() + 32);
+                    cpu.write_x(11, handover.tree);
+                    cpu.write_x(12, handover.info);
                 }
             }
         }
@@ -178,20 +206,34 @@ impl Machine {
     }
 }
 
+/// The device tree of our own machine.
+pub(crate) fn tree(config: &Config, isa: hartrace_isa::Isa, chosen: Chosen<'_>) -> Vec<u8> {
+    let virt = Virt {
+        harts: config.harts,
+        isa_name: &config.reported_isa(isa),
+        isa,
+        memory: &config.memory,
+        equipment: Equipment::beside(&config.memory, &config.virtio),
+        htif: chosen.is_empty(),
+        chosen,
+    };
+    virt.blob()
+}
+
 /// The first hart, the others and the bus of a machine whose program starts at `entry`.
 pub(super) fn build(
     config: &Config,
     isa: hartrace_isa::Isa,
     entry: u64,
 ) -> Result<(Hart, Turns, Bus), ConfigError> {
-    let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
-    let told = config.reported_isa(isa);
-    let mut description = match config.platform {
-        Platform::Virt => Description::virt(&told, &ram),
-        Platform::Spike => Description::spike(&config.isa, &ram),
+    let tree = match config.platform {
+        Platform::Virt => tree(config, isa, Chosen::default()),
+        Platform::Spike => {
+            let ram: Vec<(u64, u64)> = config.memory.iter().map(|r| (r.base, r.size)).collect();
+            Description::spike(&config.isa, &ram).blob()
+        }
     };
-    description.harts = config.harts;
-    let rom = fdt::boot_rom(isa.xlen(), entry, &description.blob());
+    let rom = fdt::boot_rom(isa.xlen(), entry, &tree);
     let memory = Memory::new(&config.memory, config.boot_rom(), &rom)?;
     let clock = match config.platform {
         Platform::Virt => Clock::Cycles {
@@ -200,14 +242,19 @@ pub(super) fn build(
         },
         Platform::Spike => Clock::Stepped,
     };
-    let virt = config.platform == Platform::Virt;
+    let devices = match config.platform {
+        Platform::Virt => {
+            let equipment = Equipment::beside(&config.memory, &config.virtio);
+            Devices::new(&equipment, config.harts as usize, config.epoch)
+        }
+        Platform::Spike => Devices::none(),
+    };
     let mut bus = Bus {
         memory,
         clint: Clint::new(config.harts as usize),
         clock,
-        uart: (virt && description.uart).then(Uart::default),
-        finisher: virt && description.finisher,
-        finish: None,
+        devices,
+        alarm: None,
         deadline: None,
         tohost: None,
         called: None,

@@ -1,14 +1,12 @@
 //! The machine and its host: calls through `tohost`, semihosting, devices.
 
-use std::io;
-
 use hartrace_flow::{Access, AccessKind, Effects, HartId, Observer, RegId, Signal, Step, Wants};
 use hartrace_isa::Op;
 
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::devices::Finish;
 use crate::exec;
-use crate::finisher::Finish;
 use crate::host::semihosting::Outcome;
 use crate::host::{GuestMemory, Note};
 use crate::machine::{Machine, Stop};
@@ -28,6 +26,7 @@ impl Machine {
         if self.instructions() < self.glance {
             return None;
         }
+        self.serve_devices(observer);
         // What has stopped stays so: the next look is at once.
         let mut stop = self.finished().or_else(|| self.poll_host(observer));
         if stop.is_none() && self.turns.is_alone() {
@@ -39,24 +38,10 @@ impl Machine {
         stop
     }
 
-    /// Takes from the devices what they have for the host.
-    pub(super) fn serve_devices(&mut self) {
-        if let Some(uart) = &mut self.bus.uart
-            && !uart.sent.is_empty()
-        {
-            // A failure is kept by the host; the program does not learn of it.
-            let _: io::Result<()> = self.host.output(false, &uart.sent);
-            uart.sent.clear();
-        }
-        if self.bus.finish.is_some() {
-            self.glance = self.instructions();
-        }
-    }
-
     /// The end that a program has asked its device for. A reset is one, too: a
     /// hart that starts again would only do the same again.
     fn finished(&mut self) -> Option<Stop> {
-        match self.bus.finish? {
+        match self.bus.devices.finish? {
             Finish::Exit(code) => Some(Stop::Exit(code)),
             Finish::Reset => {
                 self.host.note(Note::Reset);
@@ -81,7 +66,7 @@ impl Machine {
     }
 
     /// Reports what the host has written to the program's memory.
-    fn tell_written<O: Observer>(&mut self, written: &Written, observer: &mut O) {
+    pub(super) fn tell_written<O: Observer>(&mut self, written: &Written, observer: &mut O) {
         let hart = &mut self.hart;
         let Some(pieces) = written.0.as_deref().filter(|pieces| !pieces.is_empty()) else {
             return;
@@ -173,10 +158,10 @@ impl Machine {
 }
 
 /// What the host has written, by physical address, if the observer wants it.
-struct Written(Option<Vec<(u64, Vec<u8>)>>);
+pub(super) struct Written(Option<Vec<(u64, Vec<u8>)>>);
 
 impl Written {
-    fn new<O: Observer>() -> Written {
+    pub(super) fn new<O: Observer>() -> Written {
         Written(O::WANTS.contains(Wants::EVENTS).then(Vec::new))
     }
 
@@ -211,10 +196,10 @@ fn accesses(addr: u64, data: &[u8]) -> impl Iterator<Item = Access> {
     })
 }
 
-/// Memory by physical address, for the host-target interface.
-struct Physical<'a> {
-    memory: &'a mut Memory,
-    written: Written,
+/// Memory by physical address, for the host-target interface and for devices.
+pub(super) struct Physical<'a> {
+    pub(super) memory: &'a mut Memory,
+    pub(super) written: Written,
 }
 
 impl GuestMemory for Physical<'_> {

@@ -53,6 +53,11 @@ impl Turns {
         self.others.is_empty()
     }
 
+    /// Whether all others wait for an interrupt.
+    pub(super) fn all_wait(&self) -> bool {
+        self.others.iter().all(|hart| hart.cpu.waiting)
+    }
+
     /// All harts, given the one that runs.
     pub(super) fn others_and<'a>(
         &'a mut self,

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use hartrace_flow::{Effects, Mode, Model, Place, Step};
-use hartrace_hart::fdt::Description;
 use hartrace_hart::host::{Host, Note};
 use hartrace_hart::{Config, Platform, Region, Stop};
 use hartrace_isa::Xlen;
@@ -109,7 +108,9 @@ fn registers_hold_what_is_written() {
         write(&mut b, offset, 0x7f);
     }
     let all: Vec<u64> = (0..8).map(|offset| load(&mut b, offset)).collect();
-    assert_eq!(all, [0, 0x0f, 0x01, 0x7f, 0x1f, 0x60, 0xb0, 0x7f]);
+    // The transmitter is empty; the modem lines are looped back.
+    assert_eq!(all, [0, 0x0f, 0x02, 0x7f, 0x1f, 0x60, 0xf0, 0x7f]);
+    write(&mut b, 4, 0);
     write(&mut b, 2, 7);
     assert_eq!(load(&mut b, 2), 0xc1, "FIFOs");
     write(&mut b, 2, 0);
@@ -262,11 +263,6 @@ fn ram_is_stronger_than_devices() {
     assert_eq!((b.x(A3), b.x(A4), b.x(A5)), (0x5555, 0, 0x5555));
     assert_eq!(b.run(1), Stop::Limit);
     assert_eq!(heard(&mut b, &seen), "");
-    let memory = [(UART, 0x1000), (FINISHER, 0x1000), (BASE, 0x1000)];
-    let description = Description::virt("rv64i", &memory);
-    assert!(!description.uart && !description.finisher);
-    let description = Description::virt("rv64i", &memory[1..]);
-    assert!(description.uart && !description.finisher);
 }
 
 #[test]

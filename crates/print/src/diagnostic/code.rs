@@ -167,6 +167,8 @@ codes! {
     NotBareMetal "HT0506" exit 5,
     /// More memory than the host has.
     HostMemory "HT0507" exit 1,
+    /// Files that cannot be made a system to boot.
+    BadSystem "HT0508" exit 1,
     /// The decoded trace differs from the run.
     Difference "HT0601" exit 4,
     /// A trace and the built-in hart differ.

@@ -7,7 +7,7 @@ use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::program::Elf;
 use hartrace_capture::{elf_info, input};
 use hartrace_hart::{
-    Config, ConfigError, LoadError, MemoryError, Platform, Program, ProgramError, Region,
+    BootError, Config, ConfigError, LoadError, MemoryError, Platform, Program, ProgramError, Region,
 };
 use hartrace_isa::Isa;
 
@@ -40,7 +40,34 @@ pub fn bad_config(config: &Config, error: &ConfigError) -> Diagnostic {
         | ConfigError::Quantum
         | ConfigError::Clock
         | ConfigError::Cost
+        | ConfigError::Slots
         | ConfigError::Records(_) => Diagnostic::new(Code::ConfigValue, message),
+    }
+}
+
+/// Why files cannot be made a system.
+#[must_use]
+pub fn bad_system(config: &Config, error: &BootError) -> Diagnostic {
+    let message = error.to_string();
+    let diagnostic = Diagnostic::new(Code::BadSystem, message.clone());
+    let more = "give the machine more memory, such as --memory 0x80000000:1G";
+    match error {
+        BootError::Config(error) => bad_config(config, error),
+        BootError::Width(..) => Diagnostic::new(Code::WidthMismatch, message)
+            .help("give files of one width, and --isa rv32... or rv64... for raw binaries"),
+        BootError::Compressed(..) => diagnostic.help("give the uncompressed file"),
+        BootError::Outside(..) | BootError::NoRoom(..) => diagnostic.help(more),
+        BootError::Overlap(..) => diagnostic
+            .note("each part must have memory of its own")
+            .help("give the machine more memory, or a kernel that is linked for other addresses"),
+        BootError::Tree(_) => diagnostic.help(
+            "give a tree made by the device tree compiler: dtc -O dtb; without --dtb the machine \
+             describes itself",
+        ),
+        BootError::Elf(..) | BootError::NotLinked(_) => {
+            diagnostic.help("give a linked RISC-V program, or a raw binary")
+        }
+        BootError::Nothing | BootError::Empty(_) | BootError::CommandLine => diagnostic,
     }
 }
 

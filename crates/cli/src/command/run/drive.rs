@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::progress::RunProgress;
 use crate::sink::Sink;
 use crate::talk::interrupted;
+use crate::terminal::is_left;
 use hartrace_capture::output::{OutputError, OutputProblem};
 use hartrace_flow::Wants;
 use hartrace_flow::erase::Dyn;
@@ -17,8 +18,10 @@ use std::time::{Duration, Instant};
 pub(super) enum End {
     /// By itself, or at the limit.
     Stop(Stop),
-    /// By the user.
+    /// By the user, with a signal.
     Interrupted,
+    /// By the user, at the terminal of the guest.
+    Left,
     /// The reader closed its output.
     Unread,
 }
@@ -103,6 +106,9 @@ impl Drive<'_> {
         }
         if stop != Stop::Limit {
             return Ok(Some(End::Stop(stop)));
+        }
+        if is_left() {
+            return Ok(Some(End::Left));
         }
         if interrupted() {
             return Ok(Some(End::Interrupted));

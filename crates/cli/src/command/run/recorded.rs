@@ -65,7 +65,7 @@ impl Recorded {
     pub(super) fn finish(
         self,
         config: &Config,
-        elf: &Elf,
+        elf: &[Elf],
         isa: Isa,
         own: bool,
         tallies: Vec<RecordsWritten>,
@@ -82,7 +82,7 @@ impl Recorded {
             let version = tally
                 .last
                 .map_or(Version::default(), |(version, ..)| version);
-            let elf = [(&elf.file, elf.bytes.as_slice())];
+            let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
             let sidecar = sidecar(&path, version, settings, &config.program, elf);
             match file.close(config, sidecar) {
                 Ok(()) | Err(Failure::ClosedPipe) => {}

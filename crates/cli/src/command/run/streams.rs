@@ -2,6 +2,8 @@
 
 use crate::progress::RunProgress;
 use crate::talk::interrupted;
+use crate::terminal::{Keys, is_left};
+use hartrace_hart::host::Input;
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::rc::Rc;
@@ -91,39 +93,117 @@ impl Write for ProgramOutput {
 }
 
 /// Standard input for the program. It is read by a thread of its own, so that
-/// Ctrl-C ends a run that waits for it.
-#[derive(Default)]
+/// Ctrl-C ends a run that waits for it, and a guest that does not wait goes on.
 pub(super) struct ProgramInput {
     chunks: Option<Receiver<io::Result<Vec<u8>>>>,
     chunk: io::Cursor<Vec<u8>>,
+    /// Bytes arrive in their own time.
+    live: bool,
+    /// What the thread has sent instead of bytes: the end, or a failure.
+    ended: bool,
 }
 
 /// How often waiting looks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
+impl ProgramInput {
+    /// Read when the program asks for it.
+    pub(super) fn new() -> ProgramInput {
+        ProgramInput {
+            chunks: None,
+            chunk: io::Cursor::default(),
+            live: is_live(),
+            ended: false,
+        }
+    }
+
+    /// Keys of a terminal: read at once, since some of them are for us.
+    pub(super) fn keys() -> ProgramInput {
+        ProgramInput {
+            chunks: Some(read_ahead(1024, Some(Keys::default()))),
+            ..ProgramInput::new()
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.chunk.position() >= self.chunk.get_ref().len() as u64
+    }
+
+    /// Takes what the thread has sent.
+    fn take(&mut self, sent: io::Result<Vec<u8>>) -> io::Result<()> {
+        self.chunk = io::Cursor::new(sent?);
+        self.ended = self.is_empty();
+        Ok(())
+    }
+}
+
 impl Read for ProgramInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let got = self.chunk.read(buffer)?;
-        if got > 0 || buffer.is_empty() {
-            return Ok(got);
-        }
-        let chunks = self.chunks.get_or_insert_with(read_ahead);
         loop {
+            let got = self.chunk.read(buffer)?;
+            if got > 0 || buffer.is_empty() || self.ended {
+                return Ok(got);
+            }
+            let chunks = self.chunks.get_or_insert_with(|| read_ahead(1, None));
             match chunks.recv_timeout(LOOK) {
-                Ok(chunk) => {
-                    self.chunk = io::Cursor::new(chunk?);
-                    return self.chunk.read(buffer);
-                }
-                Err(RecvTimeoutError::Timeout) if !interrupted() => {}
+                Ok(sent) => self.take(sent)?,
+                Err(RecvTimeoutError::Timeout) if !interrupted() && !is_left() => {}
                 Err(_) => return Ok(0),
             }
         }
     }
 }
 
-/// Reads standard input, not far ahead, until it ends.
-fn read_ahead() -> Receiver<io::Result<Vec<u8>>> {
-    let (sender, receiver) = sync_channel(1);
+impl Input for ProgramInput {
+    fn is_ready(&mut self, wait: Duration) -> bool {
+        if !self.live || self.ended || !self.is_empty() {
+            return true;
+        }
+        let chunks = self.chunks.get_or_insert_with(|| read_ahead(1, None));
+        let sent = match wait.is_zero() {
+            true => chunks.try_recv().ok(),
+            false => chunks.recv_timeout(wait).ok(),
+        };
+        match sent {
+            // A failure is an end.
+            Some(sent) => {
+                self.ended |= self.take(sent).is_err();
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.live && !self.ended
+    }
+}
+
+/// Whether standard input arrives in its own time: from a terminal, a pipe or a
+/// socket. A file is there, and so is the end of `/dev/null`.
+fn is_live() -> bool {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return true;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        use std::os::unix::fs::FileTypeExt as _;
+        let Ok(stdin) = stdin.as_fd().try_clone_to_owned() else {
+            return false;
+        };
+        let kind = std::fs::File::from(stdin).metadata().map(|m| m.file_type());
+        kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// Reads standard input, so many chunks ahead, until it ends: the last chunk is
+/// empty. Of keys, those for us are taken out.
+fn read_ahead(chunks: usize, mut keys: Option<Keys>) -> Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = sync_channel(chunks);
     std::thread::spawn(move || {
         loop {
             let mut chunk = vec![0; 4096];
@@ -131,8 +211,14 @@ fn read_ahead() -> Receiver<io::Result<Vec<u8>>> {
             let over = !matches!(read, Ok(1..));
             let read = read.map(|length| {
                 chunk.truncate(length);
+                if let Some(keys) = &mut keys {
+                    keys.filter(&mut chunk);
+                }
                 chunk
             });
+            if !over && matches!(&read, Ok(chunk) if chunk.is_empty()) {
+                continue;
+            }
             if sender.send(read).is_err() || over {
                 return;
             }

@@ -1,6 +1,7 @@
 //! The traces of a run.
 
 use super::files;
+use super::guest::Guest;
 use crate::args::Run;
 use crate::failure::Failure;
 use crate::files::inputs;
@@ -32,14 +33,14 @@ impl Traced {
     pub(super) fn new(
         args: &Run,
         config: &Config,
-        elf: &Elf,
+        guest: &Guest,
         isa: Isa,
         talk: &Talk,
     ) -> Result<Traced, Failure> {
+        let (elf, raw) = (guest.elf.as_slice(), guest.raw.as_slice());
         let one = |(format, path): (Format, &Path)| {
             let settings = format.settings(config, isa.xlen())?;
-            let code = (std::slice::from_ref(elf), &[][..]);
-            trace_file::fit(&settings, config, isa, code, talk)?;
+            trace_file::fit(&settings, config, isa, (elf, raw), talk)?;
             let read: Vec<_> = files(args, config).chain(inputs(config)).collect();
             let file = TraceFile::create(path, read, args.check)?;
             let file = file.carried(config, &settings)?;
@@ -49,15 +50,20 @@ impl Traced {
             false => None,
             true => {
                 let mut image = Image::new();
-                image
-                    .add_elf(SpaceId::FIRST, &elf.bytes, elf.file.base, Some(isa))
-                    .map_err(|error| bad_image(&elf.file.file, &error))?;
+                for elf in elf {
+                    image
+                        .add_elf(SpaceId::FIRST, &elf.bytes, elf.file.base, Some(isa))
+                        .map_err(|error| bad_image(&elf.file.file, &error))?;
+                }
+                for raw in raw {
+                    image.add_raw(SpaceId::FIRST, raw.file.base, &raw.bytes, isa);
+                }
                 add_boot_code(&mut image, config, isa);
                 Some(image)
             }
         };
         let load = match args.load {
-            true => trace_file::loaded(std::slice::from_ref(elf), &[])?,
+            true => guest.contents(),
             false => Vec::new(),
         };
         let data = args.data().map(|path| {
@@ -107,7 +113,7 @@ impl Traced {
     pub(super) fn finish(
         self,
         config: &Config,
-        elf: &Elf,
+        elf: &[Elf],
         written: Vec<Written>,
     ) -> Result<Finished, Failure> {
         let mut traces = Vec::new();
@@ -118,7 +124,7 @@ impl Traced {
                 && let Some(data) = data.take()
             {
                 settings.separate_data();
-                data.finish(config, &settings, std::slice::from_ref(elf))?;
+                data.finish(config, &settings, elf)?;
             }
             traces.push(Trace {
                 path: file.path().to_path_buf(),
@@ -126,7 +132,7 @@ impl Traced {
                 leaves_out: settings.leaves_out(),
                 done,
             });
-            match file.finish(config, &settings, std::slice::from_ref(elf)) {
+            match file.finish(config, &settings, elf) {
                 Ok(()) | Err(Failure::ClosedPipe) => {}
                 Err(failure) => return Err(failure),
             }
