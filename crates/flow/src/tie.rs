@@ -89,15 +89,6 @@ impl<'a> Tie<'a> {
         Tie::new(self.image, self.reported, self.mismatch)
     }
 
-    /// What the trace reports, which a support packet may change.
-    pub fn set_reported(&mut self, reported: Reported) {
-        if reported != self.reported {
-            self.reported = reported;
-            self.plans = RunPlans::default();
-            self.forget_slices();
-        }
-    }
-
     /// The events that follow come from bytes of the trace after this offset.
     pub fn set_position(&mut self, at: u64) {
         self.at = at;

@@ -163,13 +163,7 @@ impl Machine {
         self.hart.cpu.retired + self.turns.elsewhere
     }
 
-    /// The hart that ran last: the following are about it.
-    #[must_use]
-    pub fn hart(&self) -> HartId {
-        HartId(self.hart.cpu.id)
-    }
-
-    /// Cycles since reset.
+    /// Cycles since reset of the hart that ran last, which what follows is about, too.
     #[must_use]
     pub fn cycles(&self) -> u64 {
         self.hart.cpu.cycles
@@ -406,7 +400,6 @@ impl Machine {
             let Some(first) = first else {
                 return Wake::Never;
             };
-            let cpu = &mut self.hart.cpu;
             cpu.retire(0, first.saturating_sub(cpu.cycles));
             self.refresh_interrupts();
         }

@@ -1,7 +1,7 @@
 //! `timeline -f ctf`: CTF 2, read here by hand.
 
 use crate::timeline::{hostile, program, recorded, started};
-use crate::{Folder, run, succeeds, text};
+use crate::{Folder, json_lines, run, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -147,13 +147,6 @@ fn trace(folder: &str) -> Trace {
     }
 }
 
-fn lines(args: &[&str]) -> Vec<Value> {
-    let all = succeeds(args);
-    all.lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect()
-}
-
 /// Writes a trace; what is said.
 fn written(args: &[&str], folder: &str) -> String {
     let output = run(&[&["timeline", "-f", "ctf", "-o", folder], args].concat());
@@ -210,7 +203,7 @@ fn events_are_what_the_other_views_count() {
                 other => panic!("{other}"),
             }
         }
-        let profile = lines(&["profile", &file, "-f", "json"]);
+        let profile = json_lines(&["profile", &file, "-f", "json"]);
         let mut count = 0;
         for function in profile.iter().filter(|v| v["type"] == "function") {
             let name = function["name"].as_str().unwrap();
@@ -218,7 +211,7 @@ fn events_are_what_the_other_views_count() {
             count += 1;
         }
         assert_eq!(own.len(), count);
-        for cause in lines(&["interrupts", &file, "-f", "json"]) {
+        for cause in json_lines(&["interrupts", &file, "-f", "json"]) {
             if cause["type"] == "cause" {
                 let found = interrupts[cause["name"].as_str().unwrap()];
                 let given = events.iter().filter(|event| event.name == "interrupt");

@@ -84,6 +84,15 @@ fn succeeds<S: AsRef<OsStr>>(args: &[S]) -> String {
     text(&output.stdout).to_owned()
 }
 
+/// The objects that a command prints, one per line.
+#[track_caller]
+fn json_lines(args: &[&str]) -> Vec<serde_json::Value> {
+    let all = succeeds(args);
+    all.lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect()
+}
+
 /// The command fails with this exit code and exactly one error of this code,
 /// and gives no output; the message.
 #[track_caller]

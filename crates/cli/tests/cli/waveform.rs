@@ -1,9 +1,8 @@
 //! `timeline -f fst`: waveforms, read here by hand.
 
 use crate::timeline::{Found, hostile, program, recorded, slices, started};
-use crate::{Folder, hartrace, run, succeeds, text};
+use crate::{Folder, hartrace, json_lines, run, succeeds, text};
 use flate2::read::{GzDecoder, ZlibDecoder};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -270,13 +269,6 @@ impl Waveform {
     }
 }
 
-fn lines(args: &[&str]) -> Vec<Value> {
-    let all = succeeds(args);
-    all.lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect()
-}
-
 /// Writes a waveform; what is said.
 fn written(args: &[&str], file: &str) -> String {
     let output = run(&[&["timeline", "-f", "fst", "-o", file], args].concat());
@@ -308,7 +300,7 @@ fn signals_are_what_the_other_views_count() {
         let wave = waveform(&file);
         assert_eq!(wave.exponent, -9);
         let functions = wave.lasting("hart0.function");
-        let profile = lines(&["profile", &trace, "-f", "json"]);
+        let profile = json_lines(&["profile", &trace, "-f", "json"]);
         let mut total = 0;
         for function in profile.iter().filter(|v| v["type"] == "function") {
             let name = function["name"].as_str().unwrap();

@@ -112,10 +112,9 @@ impl Machine {
         self.turns.elsewhere -= self.hart.cpu.retired;
         self.turns.others.push_back(before);
         for frame in self.bus.memory.take_fresh() {
-            for hart in &mut self.turns.others {
+            for hart in self.turns.others_and(&mut self.hart) {
                 hart.tlb.forget_stores(frame);
             }
-            self.hart.tlb.forget_stores(frame);
         }
         if self.hart.cpu.id == 0 {
             self.turns.round += self.turns.quantum;
