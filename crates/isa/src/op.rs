@@ -281,6 +281,20 @@ impl Op {
         writes || matches!(self.format(), FStore | XF | XFRm | XFRtz | Xff)
     }
 
+    /// Whether it is a vector load or store.
+    ///
+    /// ```
+    /// use hartrace_isa::Op;
+    ///
+    /// assert!(Op::Vle32V.is_vector_memory() && Op::Vs1rV.is_vector_memory());
+    /// assert!(!Op::VaddVv.is_vector_memory());
+    /// ```
+    #[must_use]
+    pub const fn is_vector_memory(self) -> bool {
+        use Format::*;
+        matches!(self.format(), VUnit | VStride | VIndex | VWhole)
+    }
+
     /// Whether its destination is a floating-point register; with Zfinx an
     /// integer register.
     #[must_use]

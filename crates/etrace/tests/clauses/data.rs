@@ -617,7 +617,7 @@ fn with_accesses(steps: &[Step], isa: Isa, random: &mut Random) -> Vec<(Step, Ef
 
 fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &mut Effects) {
     let (kind, size, count) = match Touch::of(insn.bits, isa) {
-        Touch::Nothing => return,
+        Touch::Nothing | Touch::Vector { .. } => return,
         Touch::Accesses { kind, size, count } => (kind, size, count),
         Touch::Conditional { size } if random.flip() => (AccessKind::Store, size, 1),
         Touch::Conditional { size } => (AccessKind::ConditionalStoreFailure, size, 1),

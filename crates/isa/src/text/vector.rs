@@ -100,3 +100,6 @@ pub(super) fn alias(inst: &Inst) -> Option<Spelled> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;
