@@ -13,7 +13,7 @@ pub use track::Tracker;
 /// Whose spelling.
 ///
 /// Two dialects, because objdump changed its mind between them. Without
-/// aliases only the first and the last row remain.
+/// aliases only the first row remains.
 ///
 /// | instruction | 2.40 | 2.45 |
 /// |---|---|---|
@@ -22,7 +22,6 @@ pub use track::Tracker;
 /// | `slli`, `srli`, `srai`, `slliw`, ... | `sll a0,a0,0x3` | `slli a0,a0,0x3` |
 /// | `rori`, `roriw`, `bclri`, `bexti`, `binvi`, `bseti` | `ror a0,a0,0x3` | `rori a0,a0,0x3` |
 /// | `csrrwi`, `csrrsi`, `csrrci` | `csrw mstatus,5` | `csrwi mstatus,5` |
-/// | `c.slli`, `c.srli`, `c.srai` by 0 | `c.slli64 a0` | `c.slli a0,0x0` |
 ///
 /// What 2.40 does not know at all, newer CSR names included, is spelled as 2.45
 /// does in both.
@@ -394,7 +393,7 @@ impl<R: Resolve> Text<'_, R> {
         // c.nop is an alias of c.addi, and shifts by zero were RV128's.
         if short == Short::CNop {
             f.write_str("c.addi")?;
-        } else if shift && inst.imm == 0 && self.style.old() {
+        } else if shift && inst.imm == 0 {
             write!(f, "{}64", short.name())?;
             return self.args(f, &[Arg::Rd]);
         } else {
