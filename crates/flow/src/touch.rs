@@ -184,9 +184,7 @@ impl Reported {
         let extended = ((access.addr << unused) as i64 >> unused) as u64;
         let has_address = self.addresses || csr;
         let read_only = csr && access.addr >> 10 & 3 == 3;
-        let paired = access.kind.code() >= 4
-            && access.kind != AccessKind::ConditionalStoreFailure
-            && !read_only;
+        let paired = access.kind.code() >= 4 && !access.kind.is_failure() && !read_only;
         let shown = Access {
             addr: match (csr, has_address) {
                 (true, _) => access.addr,

@@ -204,7 +204,7 @@ impl Filter {
         }
         let mut matching = self.data.iter().filter(|unit| {
             let config = &unit.config;
-            let dtype = 1u16.checked_shl(access.dtype.into()).unwrap_or(0);
+            let dtype = 1u16.checked_shl(access.plain_dtype().0.into()).unwrap_or(0);
             let dsize = 1u8.checked_shl(access.dsize.into()).unwrap_or(0);
             unit.matches(block, outputs)
                 && config.dtypes.is_none_or(|types| types & dtype != 0)
