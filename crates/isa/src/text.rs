@@ -37,7 +37,7 @@ pub use track::Tracker;
 /// | `ssrdp` to x0 | `ssrdp zero` | the may-be-operation it is |
 /// | `hret`, `sfence.vm` (2.40) | by name | unknown: not in the manuals |
 /// | `mnret` | needs Smrnmi in the ISA string | always known |
-/// | vendor instructions, Zilsd | by name | unknown |
+/// | vendor instructions, Zilsd, Zclsd, Zqinx | by name | unknown |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// binutils 2.40, as Debian 12 installs it.
