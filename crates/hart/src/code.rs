@@ -213,6 +213,8 @@ impl Code {
             Touch::Accesses { kind, .. } if kind.is_csr() => 0,
             Touch::Accesses { count, .. } => count,
             Touch::Conditional { .. } => 1,
+            // Not executed.
+            Touch::Vector { .. } => 0,
         };
         let placed = Placed::after(&before, bits, flow, micro.cost);
         self.placed.push(placed.with_accesses(accesses));

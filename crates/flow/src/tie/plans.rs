@@ -15,6 +15,8 @@ pub(super) struct Expected {
     conditional: bool,
     /// It may be missing: a store-conditional that failed is not reported.
     pub(super) optional: bool,
+    /// A vector load or store: any number of accesses of any size.
+    pub(super) vector: bool,
 }
 
 impl Expected {
@@ -41,12 +43,16 @@ impl Code<'_> {
         let reported = self.reported;
         let insns = self.image.insns(self.space, run.start, run.insns.into());
         for ((_, fetched), insn) in insns.zip(0..) {
-            let (kind, size, count, conditional) = match Touch::of(fetched.bits, fetched.isa) {
+            let touch = Touch::of(fetched.bits, fetched.isa);
+            let (kind, size, count, conditional) = match touch {
                 Touch::Nothing => continue,
                 Touch::Accesses { kind, size, count } => (kind, size, count, false),
                 Touch::Conditional { size } => (AccessKind::Store, size, 1, true),
+                Touch::Vector { kind } => (kind, 0, 1, false),
             };
-            if !reported.has(kind, size) {
+            let vector = matches!(touch, Touch::Vector { .. });
+            let sizes = if vector { 0..8 } else { size..size + 1 };
+            if !sizes.into_iter().any(|size| reported.has(kind, size)) {
                 continue;
             }
             let failures = reported.has(AccessKind::ConditionalStoreFailure, size);
@@ -56,6 +62,7 @@ impl Code<'_> {
                 size,
                 conditional,
                 optional: conditional && !failures,
+                vector,
             };
             to.extend(core::iter::repeat_n(expected, count.into()));
         }
@@ -220,7 +227,7 @@ impl SlicePlans {
             count: expected.len() as u32,
             first: first as u32,
             len: runs.len() as u32,
-            is_exact: !expected.iter().any(|expected| expected.conditional),
+            is_exact: !expected.iter().any(|e| e.conditional || e.vector),
         });
         let (known, index) = (self.known(kept.store()), kept.index() as usize);
         if known.len() <= index {
