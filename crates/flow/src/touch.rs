@@ -18,8 +18,9 @@ use crate::{Access, AccessKind};
 pub enum Touch {
     /// Nothing, or nothing that is known.
     Nothing,
-    /// Accesses of one kind and size: one, or for `cm.push` and its family one for each
-    /// register.
+    /// Accesses of one kind and size: one, for `cm.push` and its family one for each
+    /// register, for `cbo.zero` one for each doubleword of a block, which is taken to have
+    /// 64 bytes.
     Accesses {
         /// Their kind.
         kind: AccessKind,
@@ -34,9 +35,27 @@ pub enum Touch {
         /// log2 of its size in bytes.
         size: u8,
     },
+    /// A compare-and-swap (`amocas`): [`AccessKind::AtomicSwap`] if it stores, otherwise
+    /// [`AccessKind::Load`]. All its accesses are of one kind.
+    Swap {
+        /// log2 of their size in bytes.
+        size: u8,
+        /// One, or two for the 16 bytes of `amocas.q`.
+        count: u8,
+    },
 }
 
 impl Touch {
+    /// How many accesses it is.
+    #[must_use]
+    pub const fn count(self) -> u8 {
+        match self {
+            Touch::Nothing => 0,
+            Touch::Accesses { count, .. } | Touch::Swap { count, .. } => count,
+            Touch::Conditional { .. } => 1,
+        }
+    }
+
     /// Of an instruction.
     #[must_use]
     pub fn of(bits: u32, isa: Isa) -> Touch {
@@ -64,6 +83,16 @@ impl Touch {
             Op::Csrrw | Op::Csrrwi => one(AccessKind::CsrReadWrite, register(isa)),
             Op::Csrrs | Op::Csrrsi => one(AccessKind::CsrReadSet, register(isa)),
             Op::Csrrc | Op::Csrrci => one(AccessKind::CsrReadClear, register(isa)),
+            Op::AmocasB => Touch::Swap { size: 0, count: 1 },
+            Op::AmocasH => Touch::Swap { size: 1, count: 1 },
+            Op::AmocasW => Touch::Swap { size: 2, count: 1 },
+            Op::AmocasD => Touch::Swap { size: 3, count: 1 },
+            Op::AmocasQ => Touch::Swap { size: 3, count: 2 },
+            Op::CboZero => Touch::Accesses {
+                kind: AccessKind::Store,
+                size: 3,
+                count: 8,
+            },
             Op::CmPush => several(AccessKind::Store, inst, isa),
             Op::CmPop | Op::CmPopret | Op::CmPopretz => several(AccessKind::Load, inst, isa),
             op => match atomic(op) {

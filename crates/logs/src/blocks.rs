@@ -92,11 +92,7 @@ impl<'a> BlockSteps<'a> {
     /// How many accesses an instruction makes.
     fn touches(&self, bits: u32) -> usize {
         let isa = self.sites.image.isa().unwrap_or(Isa::RV64GC);
-        match Touch::of(bits, isa) {
-            Touch::Nothing => 0,
-            Touch::Accesses { count, .. } => count.into(),
-            Touch::Conditional { .. } => 1,
-        }
+        Touch::of(bits, isa).count().into()
     }
 
     /// The accesses of an instruction, taken off those that were shown.

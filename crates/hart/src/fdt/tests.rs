@@ -218,6 +218,7 @@ fn virt<'a>(harts: u32, isa: &'a str, memory: &'a [Region], chosen: Chosen<'a>) 
     }];
     Virt {
         harts,
+        cache_block: 64,
         isa_name: isa,
         isa: Isa::parse(isa).expect("an instruction set"),
         memory,

@@ -9,13 +9,21 @@ use super::line::{DEBUGGER_HALTED, DEBUGGER_RESUMED, DEBUGGER_WROTE, TRAPS};
 use crate::Put;
 use crate::text::{spell8, spell16};
 use hartrace_flow::{
-    AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite,
-    Signal, Step, TrapStep, Wants,
+    Access, AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId,
+    RegWrite, Signal, Step, TrapStep, Wants,
 };
 use hartrace_isa::csr::{HCONTEXT, MCONTEXT, MIDELEG, MIE, MIP, MISA, MSTATUSH, MVIP, SIE, SIP};
 
 /// Bytes gathered before they are handed on.
 const BUFFER: usize = 32 * 1024;
+
+/// `cbo.zero`, whatever its register.
+const CBO_MASK: u32 = 0xfff0_7fff;
+const CBO_ZERO: u32 = 0x0040_200f;
+
+/// `amocas.q`, whatever its registers.
+const AMO_MASK: u32 = 0xf800_707f;
+const AMOCAS_Q: u32 = 0x2800_402f;
 
 /// Interrupts of the supervisor in `mip`: software and timer, external.
 const SSI_STI: u64 = 1 << 1 | 1 << 5;
@@ -168,7 +176,12 @@ impl<'a> SpikeWriter<'a> {
                 self.register(*item);
             }
         }
-        self.accesses(effects);
+        match &*effects.accesses {
+            stores if insn.bits & CBO_MASK == CBO_ZERO => self.bytes(stores),
+            // Its load is one of 16 bytes.
+            both if insn.bits & AMO_MASK == AMOCAS_Q => self.loads_and_stores(both, 1),
+            all => self.loads_and_stores(all, all.len()),
+        }
         self.text(b"\n");
     }
 
@@ -239,21 +252,32 @@ impl<'a> SpikeWriter<'a> {
         }
     }
 
-    /// Loads, then stores; an atomic is one of each.
-    fn accesses(&mut self, effects: &Effects) {
+    /// Loads, as many as are shown, then stores; an atomic is one of each.
+    fn loads_and_stores(&mut self, accesses: &[Access], loads: usize) {
         use AccessKind as K;
-        for access in effects.accesses.iter() {
+        for access in accesses.iter().take(loads) {
             if !matches!(access.kind, K::Store | K::ConditionalStoreFailure) {
                 self.text(b" mem ");
                 self.word(access.addr);
             }
         }
-        for access in effects.accesses.iter() {
+        for access in accesses {
             if !matches!(access.kind, K::Load | K::ConditionalStoreFailure) {
                 self.text(b" mem ");
                 self.word(access.addr);
                 self.text(b" ");
                 self.hex(access.data.unwrap_or(0), 1 << access.size.min(3));
+            }
+        }
+    }
+
+    /// What `cbo.zero` stores, which Spike does byte by byte.
+    fn bytes(&mut self, stores: &[Access]) {
+        for access in stores {
+            for at in 0..1u64 << access.size.min(3) {
+                self.text(b" mem ");
+                self.word(access.addr.wrapping_add(at));
+                self.text(b" 0x00");
             }
         }
     }
@@ -316,7 +340,7 @@ impl<'a> SpikeWriter<'a> {
             let value = write.value;
             self.register(Shown { key, value });
         }
-        self.accesses(effects);
+        self.loads_and_stores(&effects.accesses, effects.accesses.len());
         self.text(b"\n");
         if signal == Signal::Update {
             self.outside = self.buffer.split_off(start);
