@@ -233,7 +233,8 @@ impl Torture {
                 0xc000_0000
             };
         } else if wide && slot.level == 0 && random.chance(60) {
-            // 64 KiB (Svnapot), or what looks like it.
+            // 64 KiB (Svnapot), or what looks like it; not all of it is returns.
+            jump = false;
             value |= 1 << 63 | random.pick(&[8, 8, 8, 4]) << 10;
         } else if wide && random.chance(40) {
             // Reserved, or extensions that are not there.

@@ -251,6 +251,10 @@ impl<O: Observer> Frame<'_, O> {
         let (paddr, old, event) = self.with_port(cycles, |port| {
             port.require_alignment(addr, len, Use::Store)?;
             let paddr = port.find(addr, len, Use::Store)?;
+            // Stores are possible even if none is made; Spike sees to that when it stores.
+            if !port.bus.as_spike && !port.bus.takes_stores(paddr) {
+                return Err(fault);
+            }
             let mut old = 0;
             for at in offsets.clone() {
                 let value = port.read(paddr + at, part).ok_or(fault)?;

@@ -130,6 +130,15 @@ impl Paged {
         self.access(va, sw(A0, 0, A1))
     }
 
+    /// Jumps there, wherever that leads in a few steps.
+    pub(crate) fn fetch_anywhere(&mut self, va: u64) {
+        self.b.set_x(A1, va);
+        self.b.code(BASE, &[jalr(ZERO, A1, 0)]);
+        self.b.set_pc(BASE);
+        self.b.steps(4);
+        self.b.set_mode(Mode::S);
+    }
+
     /// Jumps there; the trap, if the first instruction there does not run.
     pub(crate) fn fetch(&mut self, va: u64) -> Option<(u32, u64)> {
         let mode = self.b.mode();

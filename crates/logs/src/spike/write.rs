@@ -12,7 +12,10 @@ use hartrace_flow::{
     Access, AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId,
     RegWrite, Signal, Step, TrapStep, Wants,
 };
-use hartrace_isa::csr::{HCONTEXT, MCONTEXT, MIDELEG, MIE, MIP, MISA, MSTATUSH, MVIP, SIE, SIP};
+use hartrace_isa::csr::{
+    HCONTEXT, MCONTEXT, MENVCFG, MENVCFGH, MIDELEG, MIE, MIP, MISA, MSTATUSH, MVIP, SIE, SIP,
+    STIMECMP, STIMECMPH,
+};
 
 /// Bytes gathered before they are handed on.
 const BUFFER: usize = 32 * 1024;
@@ -26,7 +29,8 @@ const AMO_MASK: u32 = 0xf800_707f;
 const AMOCAS_Q: u32 = 0x2800_402f;
 
 /// Interrupts of the supervisor in `mip`: software and timer, external.
-const SSI_STI: u64 = 1 << 1 | 1 << 5;
+const SSI_STI: u64 = 1 << 1 | STI;
+const STI: u64 = 1 << 5;
 const SEI: u64 = 1 << 9;
 
 /// Writes the log of Spike's `--log-commits`, byte for byte: one line for each
@@ -49,6 +53,10 @@ pub struct SpikeWriter<'a> {
     mideleg: u64,
     /// Supervisor interrupts pending before the instruction.
     pending: u64,
+    /// The supervisor has a timer of its own: `menvcfg.STCE`.
+    timer: bool,
+    /// The low half of `stimecmp` on RV32.
+    stimecmp: u64,
 }
 
 /// A register and its value, in the order Spike prints them.
@@ -100,6 +108,8 @@ impl<'a> SpikeWriter<'a> {
             outside: Vec::new(),
             mideleg: 0,
             pending: 0,
+            timer: false,
+            stimecmp: 0,
         }
     }
 
@@ -191,6 +201,9 @@ impl<'a> SpikeWriter<'a> {
             let item = shown(write);
             table.put(item.key, item.value);
         }
+        if let Some(read) = effects.csr_access.and_then(|access| access.operand) {
+            self.read(insn, read);
+        }
         for write in effects.csrs.iter() {
             self.csr(&mut table, insn, *write);
         }
@@ -198,6 +211,16 @@ impl<'a> SpikeWriter<'a> {
             table.put(u32::from(MSTATUSH) << 4 | CONTROL, 0);
         }
         table
+    }
+
+    /// What an instruction has read shows which interrupts were pending.
+    fn read(&mut self, insn: &Insn, value: u64) {
+        let seen = match (insn.bits >> 20) as u16 {
+            MIP => SSI_STI,
+            SIP => SSI_STI & self.mideleg,
+            _ => return,
+        };
+        self.pending = self.pending & !seen | value & seen;
     }
 
     /// A CSR and what Spike says of its aliases.
@@ -208,11 +231,14 @@ impl<'a> SpikeWriter<'a> {
         match csr {
             // Seen before the bits that share their place with mip change.
             MIP => {
-                put(MVIP, value & SEI | self.pending);
+                let timer = if self.timer { STI } else { 0 };
+                put(MVIP, value & SEI | self.pending & !timer);
                 self.pending = value & SSI_STI;
                 put(csr, value);
             }
             MCONTEXT => put(HCONTEXT, value),
+            // Of a write to the upper half it shows the lower one.
+            STIMECMPH => put(STIMECMP, self.stimecmp),
             MIE if named == SIE => {
                 put(csr, value);
                 put(SIE, value & self.mideleg);
@@ -221,6 +247,9 @@ impl<'a> SpikeWriter<'a> {
         }
         match csr {
             MIDELEG => self.mideleg = value,
+            MENVCFG if self.xlen == Xlen::Rv64 => self.timer = value >> 63 != 0,
+            MENVCFGH => self.timer = value >> 31 != 0,
+            STIMECMP => self.stimecmp = value,
             MISA => self.double = value >> 3 & 1 != 0,
             _ => {}
         }
