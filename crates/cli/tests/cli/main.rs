@@ -23,6 +23,7 @@ mod doubt;
 mod encapsulation;
 mod etrace;
 mod explain;
+mod extensions;
 mod files;
 mod flamegraph;
 mod help;
