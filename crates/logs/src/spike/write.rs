@@ -29,8 +29,9 @@ const AMO_MASK: u32 = 0xf800_707f;
 const AMOCAS_Q: u32 = 0x2800_402f;
 
 /// Interrupts of the supervisor in `mip`: software and timer, external.
-const SSI_STI: u64 = 1 << 1 | STI;
+const SSI: u64 = 1 << 1;
 const STI: u64 = 1 << 5;
+const SSI_STI: u64 = SSI | STI;
 const SEI: u64 = 1 << 9;
 
 /// Writes the log of Spike's `--log-commits`, byte for byte: one line for each
@@ -217,7 +218,7 @@ impl<'a> SpikeWriter<'a> {
     fn read(&mut self, insn: &Insn, value: u64) {
         let seen = match (insn.bits >> 20) as u16 {
             MIP => SSI_STI,
-            SIP => SSI_STI & self.mideleg,
+            SIP => SSI & self.mideleg,
             _ => return,
         };
         self.pending = self.pending & !seen | value & seen;
@@ -231,6 +232,10 @@ impl<'a> SpikeWriter<'a> {
         match csr {
             // Seen before the bits that share their place with mip change.
             MIP => {
+                // A write to sip leaves STI as it was.
+                if named == SIP {
+                    self.pending = self.pending & !STI | value & STI;
+                }
                 let timer = if self.timer { STI } else { 0 };
                 put(MVIP, value & SEI | self.pending & !timer);
                 self.pending = value & SSI_STI;
