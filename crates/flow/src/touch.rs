@@ -221,6 +221,7 @@ impl Reported {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hartrace_isa::Ext;
 
     fn loads(size: u8) -> Touch {
         Touch::Accesses {
@@ -252,6 +253,29 @@ mod tests {
         assert_eq!(Touch::of(0xb842, isa), touch(AccessKind::Store, 1));
         assert_eq!(Touch::of(0xb8f2, isa), touch(AccessKind::Store, 13));
         assert_eq!(Touch::of(0xbe52, isa), touch(AccessKind::Load, 2));
+    }
+
+    #[test]
+    fn compare_and_swap_is_one_access_and_amocas_q_two() {
+        let isa = Isa::RV64GC.with(Ext::Zacas).with(Ext::Zabha);
+        // amocas.b, .w, .d and .q a0, a2, (a1).
+        for (funct3, size, count) in [(0, 0, 1), (2, 2, 1), (3, 3, 1), (4, 3, 2)] {
+            let touch = Touch::of(0x28c5_852f & !0x7000 | funct3 << 12, isa);
+            assert_eq!(touch, Touch::Swap { size, count });
+            assert_eq!(touch.count(), count);
+        }
+    }
+
+    #[test]
+    fn cbo_zero_stores_a_block_in_doublewords() {
+        let isa = Isa::RV64GC.with(Ext::Zicboz);
+        let stores = Touch::Accesses {
+            kind: AccessKind::Store,
+            size: 3,
+            count: 8,
+        };
+        assert_eq!(Touch::of(0x0045_a00f, isa), stores);
+        assert_eq!(Touch::of(0x0045_a00f, Isa::RV64GC), Touch::Nothing);
     }
 
     #[test]
