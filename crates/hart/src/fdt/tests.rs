@@ -272,6 +272,26 @@ const MEMORY: Region = Region {
 };
 
 #[test]
+fn harts_name_their_extensions_and_cache_blocks() {
+    let memory = [MEMORY];
+    let isa = "rv64imac_zicbom_zicboz_sstc_svinval_svnapot_svpbmt_xvendor";
+    let root = parse(&virt(2, isa, &memory, Chosen::default()).blob());
+    for cpu in ["cpu@0", "cpu@1"] {
+        let cpu = root.child("cpus").child(cpu);
+        let text = cpu.text("riscv,isa-extensions");
+        let names: Vec<&str> = text.split('\0').collect();
+        for name in ["zicbom", "sstc", "svinval", "svnapot", "svpbmt"] {
+            let count = names.iter().filter(|known| **known == name).count();
+            assert_eq!(count, 1, "{name}: {text}");
+        }
+        assert!(!names.contains(&"xvendor"));
+        assert_eq!(cpu.cells("riscv,cbom-block-size"), [64]);
+        assert_eq!(cpu.cells("riscv,cboz-block-size"), [64]);
+        assert_eq!(cpu.get("riscv,cbop-block-size"), None);
+    }
+}
+
+#[test]
 fn our_own_machine_has_what_it_has() {
     let memory = [MEMORY];
     let root = parse(&virt(1, "rv32imac", &memory, Chosen::default()).blob());
