@@ -61,16 +61,23 @@ fn may_operate(cpu: &Cpu, enable: u64) -> bool {
 }
 
 impl Port<'_> {
-    /// The first address of the block that holds this one, and of the pieces of it whose
-    /// rights may differ.
-    fn pieces(&mut self, addr: u64, what: Use) -> Result<(u64, usize), Exception> {
-        let base = addr & !(self.cpu.cache_block - 1);
+    /// The pieces of the block that holds an address whose rights may differ: their
+    /// addresses and their size.
+    fn pieces(
+        &mut self,
+        addr: u64,
+        what: Use,
+    ) -> Result<(impl Iterator<Item = u64> + use<>, u64), Exception> {
+        let block = self.cpu.cache_block;
+        let base = addr & !(block - 1);
         let paddr = self.find(base, GRAIN, what)?;
-        let step = match self.cpu.pmp.is_uniform(paddr & !(PAGE - 1)) {
-            true => self.cpu.cache_block,
+        let size = match self.cpu.pmp.is_uniform(paddr & !(PAGE - 1)) {
+            true => block,
             false => GRAIN,
         };
-        Ok((base, step as usize))
+        // The last block of all ends with the last address.
+        let pieces = (0..block).step_by(size as usize).map(move |at| base + at);
+        Ok((pieces, size))
     }
 
     /// Checks that a block may be managed: where loads are permitted. Faults are those of
@@ -87,9 +94,8 @@ impl Port<'_> {
     fn may_manage(&mut self, addr: u64) -> Result<bool, Exception> {
         // Spike looks at one byte.
         if !self.bus.as_spike {
-            let (base, step) = self.pieces(addr, Use::Load)?;
-            for at in (base..base + self.cpu.cache_block).step_by(step) {
-                self.find(at, GRAIN, Use::Load)?;
+            for piece in self.pieces(addr, Use::Load)?.0 {
+                self.find(piece, GRAIN, Use::Load)?;
             }
         }
         let paddr = self.find(addr, 1, Use::Load)?;
@@ -110,20 +116,20 @@ impl Port<'_> {
 
     /// The same, or only the checks.
     fn fill(&mut self, addr: u64, store: bool) -> Result<(u64, bool), Exception> {
-        let (base, step) = self.pieces(addr, Use::Store)?;
-        let mut event = false;
-        for at in (base..base + self.cpu.cache_block).step_by(step) {
-            let paddr = self.find(at, GRAIN, Use::Store)?;
+        let (pieces, size) = self.pieces(addr, Use::Store)?;
+        let (mut first, mut event) = (None, false);
+        for piece in pieces {
+            let paddr = self.find(piece, GRAIN, Use::Store)?;
             if !self.is_reservable(paddr) {
-                return Err(Use::Store.access_fault(at));
+                return Err(Use::Store.access_fault(piece));
             }
-            let len = PIECE.min(step as u64);
-            for part in (0..step as u64).step_by(len as usize) {
+            first = first.or(Some(paddr));
+            let len = PIECE.min(size);
+            for part in (0..size).step_by(len as usize) {
                 let written = store.then(|| self.write(paddr + part, len, 0));
                 event |= written.flatten().unwrap_or(false);
             }
         }
-        let paddr = self.find(base, GRAIN, Use::Store)?;
-        Ok((paddr, event))
+        Ok((first.unwrap_or(0), event))
     }
 }

@@ -135,9 +135,12 @@ fn the_reserved_value_of_cbie_is_not_kept() {
 #[test]
 fn faults_are_those_of_stores_and_have_the_address_in_the_register() {
     let mut b = Bench::rv64();
-    b.set_x(A1, 0x1_0007);
-    for insn in [INVAL, CLEAN, FLUSH, CBO_ZERO] {
-        assert_eq!(b.fault(&[insn]), (7, BASE, 0x1_0007));
+    // Nothing is there; the last block of all is among them.
+    for addr in [0x1_0007, u64::MAX, u64::MAX - 63, 0] {
+        b.set_x(A1, addr);
+        for insn in [INVAL, CLEAN, FLUSH, CBO_ZERO] {
+            assert_eq!(b.fault(&[insn]), (7, BASE, addr));
+        }
     }
 }
 
