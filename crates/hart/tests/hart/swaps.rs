@@ -171,7 +171,7 @@ fn bytes_and_halfwords_are_operated_on_as_they_are() {
             let low = operand & mask;
             // By funct5: what is stored.
             let table = [
-                (0x00, old + low & mask),
+                (0x00, (old + low) & mask),
                 (0x01, low),
                 (0x04, old ^ low),
                 (0x08, old | low),
