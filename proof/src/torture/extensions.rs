@@ -5,7 +5,7 @@ use hartrace_isa::{Ext, Inst, Op};
 
 use super::code::{SP, TP};
 use super::handler::csr;
-use super::layout::DATA_MIDDLE;
+use super::layout::{CODE, DATA_MIDDLE};
 use super::menu::{Class, second};
 use super::program::Torture;
 use crate::generate::asm::{self, Stack, cm_stack, cm_table};
@@ -205,9 +205,10 @@ impl Torture {
     /// A table where nothing is; the handler comes back by ra.
     fn table_astray(&mut self) {
         let address = loop {
-            let address = self.nowhere(4);
-            if address > 0xffff {
-                break address & !63;
+            let address = self.nowhere(4) & !63;
+            // No entry may be in memory.
+            if address > 0xffff && !(CODE - 256 * 8..CODE).contains(&address) {
+                break address;
             }
         };
         let index = self.random.below32(256);
