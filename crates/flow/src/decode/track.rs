@@ -176,12 +176,6 @@ impl Track {
         self.walk.restart(blocks, address);
     }
 
-    /// Whether the moment is known, where code has versions that depend on it.
-    #[must_use]
-    pub fn is_placed(&self, blocks: &Blocks<'_>) -> bool {
-        !blocks.image().varies() || self.walk.spot().sync.is_some()
-    }
-
     /// The state.
     #[must_use]
     pub fn state(&self, blocks: &Blocks<'_>) -> TrackState {

@@ -31,12 +31,18 @@ impl Walk {
     /// The moment at which it is.
     #[must_use]
     pub fn spot(&self) -> Spot {
+        self.spot_after(0)
+    }
+
+    /// The moment so many halfwords later.
+    pub(super) fn spot_after(&self, halfwords: u64) -> Spot {
+        let now = self.halfwords.wrapping_add(halfwords);
         Spot {
             hart: self.hart,
             context: self.context,
             sync: self
                 .sync
-                .map(|(offset, before)| (offset, self.halfwords.wrapping_sub(before))),
+                .map(|(offset, before)| (offset, now.wrapping_sub(before))),
             time: self.time,
         }
     }
@@ -66,14 +72,16 @@ impl Walk {
     #[inline(never)]
     pub(super) fn land(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
         self.pc = pc;
-        (self.space, self.block) = self.look(blocks, pc);
+        self.landed += 1;
+        (self.space, self.block) = self.look(blocks, pc, &self.spot());
     }
 
-    /// The version of the code at an address that the hart sees now, and the block in it.
+    /// The version of the code at an address that the hart sees at a moment, and the block
+    /// in it.
     #[cold]
-    pub(super) fn look(&self, blocks: &mut Blocks<'_>, pc: u64) -> (SpaceId, BlockId) {
+    pub(super) fn look(&self, blocks: &mut Blocks<'_>, pc: u64, spot: &Spot) -> (SpaceId, BlockId) {
         let image = blocks.image();
-        match image.space_at(self.home, pc, &self.spot()) {
+        match image.space_at(self.home, pc, spot) {
             Some(space) => (space, blocks.find(space, pc)),
             None => (self.home, NOWHERE),
         }
