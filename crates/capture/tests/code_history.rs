@@ -5,10 +5,12 @@ use hartrace_capture::config::{Config, Setting};
 use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Decode as _, Effects, Fetched, HartId, Image, Insn, Mode, Observer as _, Step,
+    Check, Consumer, Decode as _, Effects, Event, Fetched, HartId, Image, Insn, Mode,
+    Observer as _, Since, Step,
 };
 use hartrace_isa::{Flow, Isa, Xlen, length};
 use hartrace_testkit::Random;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Where the code is, across the end of a page.
@@ -200,7 +202,7 @@ fn traced(
     let mut world = World::new(seed, harts);
     world.gentle = text.lines().count() > 1 && text.contains("[etrace]");
     let mut steps = Vec::new();
-    for _ in 0..20_000 {
+    for _ in 0..6_000 {
         let (hart, insn) = world.step();
         writer.step(hart, &Step::Insn(insn), &Effects::default());
         steps.push((hart, insn));
@@ -261,11 +263,11 @@ fn damaged_histories_are_refused() {
     let mut other = bytes.clone();
     other[8] = 9;
     assert_eq!(CodeFile::read(&other), Err(CodeFileError::Version(9)));
-    for end in 0..bytes.len() {
+    for end in (0..bytes.len()).step_by(97) {
         assert!(CodeFile::read(&bytes[..end]).is_err(), "{end}");
     }
     let mut random = Random::new(1);
-    for _ in 0..2000 {
+    for _ in 0..300 {
         let mut damaged = bytes.clone();
         let at = 9 + random.below(bytes.len() as u64 - 9) as usize;
         damaged[at] ^= 1 << random.below(8);
@@ -274,5 +276,45 @@ fn damaged_histories_are_refused() {
             CodeFile::read(&damaged).map_or(true, |read| read == code),
             "{at}"
         );
+    }
+}
+
+/// The history of another run: gaps, but nothing wrong.
+#[test]
+fn the_history_of_another_run_is_noticed() {
+    for text in ["[ntrace]\nsync_max = 2", "[etrace]"] {
+        let (settings, bytes, steps, code) = traced(text, 11, 1);
+        let mut image = Image::new();
+        code.history.add_to(&mut image, code.isa);
+        compare(&settings, &bytes, &image, &steps);
+        // Its messages are a little further on.
+        let mut other = code.history.clone();
+        for sync in &mut other.syncs {
+            sync.offset += 1;
+        }
+        let later = |since: &mut Since| {
+            if let Since::Sync { offset, .. } = since {
+                *offset += 1;
+            }
+        };
+        let versions = other.varying.iter_mut().flat_map(|code| &mut code.versions);
+        versions.for_each(|version| later(&mut version.since));
+        let mut image = Image::new();
+        other.add_to(&mut image, code.isa);
+        let mut decoder = Decoder::new(&settings, &image).unwrap();
+        let mut lost = Lost(0);
+        decoder.feed(&bytes, &mut lost);
+        decoder.finish(&mut lost);
+        assert!(lost.0 > 0, "{text}");
+    }
+}
+
+/// Counts gaps.
+struct Lost(u64);
+
+impl Consumer for Lost {
+    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+        self.0 += u64::from(matches!(event, Event::Gap(_)));
+        ControlFlow::Continue(())
     }
 }

@@ -285,7 +285,7 @@ impl Hart {
     /// The packet just sent, if it was, names the current instruction.
     fn named(&mut self, sink: &mut impl Sink) {
         if !self.out.is_dropping() {
-            sink.synchronised(self.id, self.cur.halfwords);
+            sink.synchronised(self.id, self.cur.addr, self.cur.halfwords);
         }
     }
 

@@ -6,9 +6,10 @@ use crate::{Blocks, Consumer, Context, Event, SpaceId, Spot};
 
 impl Walk {
     /// What is walked next begins with the instruction that a synchronisation message
-    /// names, which ends at this offset of the stream.
-    pub fn sync(&mut self, offset: u64) {
-        self.sync = Some((offset, self.halfwords));
+    /// names, which ends at this offset of the stream; `None` if it is not one that versions
+    /// of the code can count from.
+    pub fn sync(&mut self, offset: Option<u64>) {
+        self.sync = offset.map(|offset| (offset, self.halfwords));
     }
 
     /// What follows happened at this time or later.
