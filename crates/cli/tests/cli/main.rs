@@ -24,6 +24,7 @@ mod doubt;
 mod encapsulation;
 mod etrace;
 mod explain;
+mod extensions;
 mod files;
 mod flamegraph;
 mod help;
