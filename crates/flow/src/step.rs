@@ -91,6 +91,9 @@ pub struct Trap {
     pub cause: Cause,
     /// The trap value, where it is known.
     pub tval: Option<u64>,
+    /// When an interrupt became pending, in the unit of the source's time: when its bit in
+    /// `mip` was set. `None` for exceptions, and where the source does not report it.
+    pub pending: Option<u64>,
 }
 
 /// Why a trap was taken, as far as the source knows.

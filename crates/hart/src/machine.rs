@@ -555,6 +555,7 @@ impl Machine {
             handler: Some(hart.cpu.pc),
             cause,
             tval: Some(hart.cpu.xlen().wrap(tval)),
+            pending: None,
         };
         let step = TrapStep {
             trap,

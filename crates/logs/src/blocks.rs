@@ -396,6 +396,7 @@ impl<'a> BlockSteps<'a> {
                 handler: None,
                 cause,
                 tval: Some(block.tval),
+                pending: block.pending,
             },
             bits,
             mode: block.mode,

@@ -234,6 +234,7 @@ impl Line {
                         handler: None,
                         cause,
                         tval: None,
+                        pending: None,
                     };
                     self.trap(&trap, Slice::START_NOT_SEEN, at, sink);
                 }

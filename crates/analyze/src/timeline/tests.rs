@@ -52,6 +52,7 @@ fn interrupt(epc: u64) -> Event {
         handler: Some(at('i')),
         cause: Cause::Interrupt(Some(7)),
         tval: None,
+        pending: None,
     })
 }
 

@@ -445,6 +445,7 @@ fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> impl Observer + 's {
     let port = ingress.port(isa);
     let columns = IngressColumns {
         time: true,
+        pending: true,
         ..IngressColumns::with_sideband()
     };
     let put = |rows: Result<&[u8], _>| sink.put_rows(rows);

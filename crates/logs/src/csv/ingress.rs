@@ -61,6 +61,9 @@ pub struct IngressColumns {
     pub lost: bool,
     /// `power_down`, not in the reference flow and no signal of the port.
     pub power_down: bool,
+    /// `pending`, not in the reference flow and no signal of the port: the time at which
+    /// the interrupt of the row became pending, empty where there is none.
+    pub pending: bool,
     /// Data accesses per cycle in their unified form, 0 to 8: `dretire_0`, `dtype_0`,
     /// `daddr_0`, `dsize_0`, `data_0`, `iaddr_lsbs_0` and so on (E-Trace table 4.9).
     pub accesses: u8,
@@ -98,6 +101,7 @@ impl Default for IngressColumns {
             external: false,
             lost: false,
             power_down: false,
+            pending: false,
             accesses: 0,
         }
     }
@@ -126,6 +130,7 @@ pub(super) enum Column {
     External,
     Lost,
     PowerDown,
+    Pending,
     Dretire,
     Dtype,
     Daddr,
@@ -137,7 +142,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    pub(super) const NAMES: [(&'static str, Column); 25] = [
+    pub(super) const NAMES: [(&'static str, Column); 26] = [
         ("itype", Column::Itype),
         ("iaddr", Column::Iaddr),
         ("sijump", Column::Sijump),
@@ -156,6 +161,7 @@ impl Column {
         ("external", Column::External),
         ("lost", Column::Lost),
         ("power_down", Column::PowerDown),
+        ("pending", Column::Pending),
         ("dretire", Column::Dretire),
         ("dtype", Column::Dtype),
         ("daddr", Column::Daddr),
@@ -222,7 +228,7 @@ pub enum IngressRow<'a> {
 /// (`itype_0,cause,tval,priv,iaddr_0[,context][,time][,ctype][,sijump_0],`
 /// `iretire_0,ilastsize_0`) in any order, groups `_0` to `_7`, and columns of
 /// our own for the sideband (`trigger`, `halted`, `reset`, `impdef`,
-/// `external`, `lost`, `power_down`) and for data accesses in their unified form
+/// `external`, `lost`, `power_down`, `pending`) and for data accesses in their unified form
 /// (`dretire_0`, `dtype_0`, `daddr_0`, `dsize_0`, `data_0`, `iaddr_lsbs_0`), which
 /// belong to the instructions of the row in their order. Columns of other names are
 /// ignored.
@@ -230,7 +236,7 @@ pub enum IngressRow<'a> {
 /// `trigger` is one signal, as in E-Trace 2.0, with a notify bit for each
 /// block; or, as in the draft's table 4.5, `trigger_0`, `trigger_1` and so on
 /// have three bits each. What a row has once stands in the block that
-/// [`Ingress`] names; `cause` and `tval` in the first where none traps, and
+/// [`Ingress`] names; `cause`, `tval` and `pending` in the first where none traps, and
 /// `lost` in the oldest.
 ///
 /// `tval`, `iaddr` and `impdef` are hexadecimal, the rest decimal. Groups that
@@ -445,6 +451,7 @@ impl Table {
             external: has(Column::External),
             lost: has(Column::Lost),
             power_down: has(Column::PowerDown),
+            pending: has(Column::Pending),
             accesses: self.accesses as u8,
         }
     }
@@ -526,6 +533,7 @@ fn spread(blocks: &mut [Ingress], shared: &Ingress, trigger: u16) -> usize {
         block.impdef = shared.impdef;
         if index == traps {
             (block.cause, block.tval) = (shared.cause, shared.tval);
+            block.pending = shared.pending;
         }
         if index == 0 {
             block.ctype = shared.ctype;
@@ -577,6 +585,8 @@ fn set(block: &mut Ingress, column: Column, text: &[u8]) -> Result<(), Kind> {
         Column::External => block.external = number(text, false)?,
         Column::Lost => block.lost = flag(text)?,
         Column::PowerDown => block.power_down = flag(text)?,
+        Column::Pending if text.is_empty() => {}
+        Column::Pending => block.pending = Some(dec(text)?),
         _ => {}
     }
     Ok(())

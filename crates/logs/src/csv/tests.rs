@@ -509,6 +509,7 @@ fn the_longest_row_is_whole() {
         external: true,
         lost: true,
         power_down: true,
+        pending: true,
         accesses: 8,
     };
     let block = Ingress {
@@ -530,6 +531,7 @@ fn the_longest_row_is_whole() {
         external: 255,
         lost: true,
         power_down: true,
+        pending: Some(u64::MAX),
         ..Ingress::default()
     };
     let mut row = String::new();
@@ -548,7 +550,7 @@ fn the_longest_row_is_whole() {
         .unwrap();
     let eight = |field: &str| [field; 8].join(",");
     let expected = format!(
-        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1,1,{},{},{},{},{},{}\n",
+        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1,1,{},{},{},{},{},{},{}\n",
         eight("15"),
         u32::MAX,
         u64::MAX,
@@ -557,6 +559,7 @@ fn the_longest_row_is_whole() {
         eight("1"),
         eight("4294967295"),
         eight("255"),
+        u64::MAX,
         eight("1"),
         eight("255"),
         eight("ffffffffffffffff"),

@@ -104,6 +104,7 @@ impl IngressWriter {
             (has.external, ",external"),
             (has.lost, ",lost"),
             (has.power_down, ",power_down"),
+            (has.pending, ",pending"),
         ] {
             out.write_str(if there { name } else { "" })?;
         }
@@ -120,8 +121,8 @@ impl IngressWriter {
     }
 
     /// Writes one cycle: its blocks, oldest first. Of the signals that exist
-    /// once, the first block gives the levels and `ctype`; `cause` and `tval`
-    /// are those of the block that traps, or else of the first; pulses and
+    /// once, the first block gives the levels and `ctype`; `cause`, `tval` and
+    /// `pending` are those of the block that traps, or else of the first; pulses and
     /// `lost` are written when any block has them. Missing blocks are written
     /// as idle.
     ///
@@ -216,6 +217,12 @@ impl IngressWriter {
         }
         if has.power_down {
             row.dec(first.power_down.into());
+        }
+        if has.pending {
+            match traps.pending {
+                Some(time) => row.dec(time),
+                None => row.put(b""),
+            }
         }
     }
 
