@@ -5,6 +5,7 @@ use hartrace_isa::{Ext, Isa, Xlen, csr};
 
 use crate::events::Events;
 use crate::notes::Records;
+use crate::pending::{Due, Pending};
 use crate::pmp::Pmp;
 
 /// A register that swallows writes to x0, so that the interpreter need not ask.
@@ -113,6 +114,8 @@ pub(crate) struct Cpu {
     /// programs, and of the signals of the interrupt controller.
     pub(crate) external_written: u64,
     external_signals: u64,
+    /// When its bits were set.
+    pub(crate) pending: Pending,
     pub(crate) mtvec: u64,
     pub(crate) menvcfg: u64,
     pub(crate) mcounteren: u64,
@@ -195,6 +198,7 @@ impl Cpu {
             mip: 0,
             external_written: 0,
             external_signals: 0,
+            pending: Pending::default(),
             mtvec: 0,
             menvcfg: 0,
             mcounteren: 0,
@@ -335,15 +339,17 @@ impl Cpu {
             let inhibited = self.mcountinhibit;
             if self.events.count(mode, inhibited, instructions, cycles) {
                 self.mip |= interrupt::LCOFI;
+                self.pending.note(self.mip, self.cycles);
             }
         }
     }
 
-    /// Sets the bits of `mip` that come from outside.
-    pub(crate) fn set_outside_interrupts(&mut self, pending: u64) {
+    /// Sets the bits of `mip` that come from outside, some of them when time has come.
+    pub(crate) fn set_outside_interrupts(&mut self, pending: u64, due: &[Due]) {
         self.mip = self.mip & !(interrupt::MSI | interrupt::MTI) | pending;
         self.external_signals = pending & interrupt::EXTERNAL;
         self.sum_up_external();
+        self.pending.look(self.mip, self.cycles, due);
     }
 
     /// Sets the external interrupts in `mip`, as far as they are written.

@@ -3,7 +3,7 @@
 
 use hartrace_flow::Mode;
 
-use crate::cpu::{Cpu, interrupt};
+use crate::cpu::Cpu;
 
 /// The overflow bit of `mhpmevent`, which also keeps the next overflow quiet.
 const OF: u64 = 1 << 63;
@@ -190,12 +190,9 @@ impl Room {
 
 impl Cpu {
     /// How long the current mode can run before an overflow interrupt becomes
-    /// pending that is enabled.
+    /// pending.
     pub(crate) fn room(&self) -> Room {
         let mut room = Room::NEVER;
-        if self.mie & interrupt::LCOFI == 0 {
-            return room;
-        }
         for number in members(self.events.selected & !self.mcountinhibit as u32) {
             let (event, counter) = (
                 self.events.event(number as u16),

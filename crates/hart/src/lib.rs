@@ -112,6 +112,7 @@ mod memory;
 mod mmu;
 mod model;
 mod notes;
+mod pending;
 mod pieces;
 mod pmp;
 mod program;

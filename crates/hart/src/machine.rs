@@ -292,7 +292,7 @@ impl Machine {
             let sure = alarm.saturating_sub(cpu.cycles) / self.hart.costs.most();
             budget = budget.min(sure.max(1));
         }
-        if cpu.mie & interrupt::LCOFI != 0 {
+        if !cpu.events.is_idle() {
             budget = budget.min(cpu.room().budget(self.hart.costs.most()));
         }
         self.execute::<W, O>(&mut budget, observer)
@@ -367,6 +367,7 @@ impl Machine {
     /// After a store to a watched page.
     pub(crate) fn settle(&mut self) {
         self.forget_stale();
+        self.refresh_timer();
         self.bus
             .find_deadline(self.hart.cpu.id, self.hart.cpu.cycles);
         self.refresh_interrupts();
@@ -379,8 +380,17 @@ impl Machine {
     /// The pending bits that come from the CLINT and from devices.
     fn refresh_interrupts(&mut self) {
         let cpu = &mut self.hart.cpu;
-        self.bus.ring(cpu.cycles);
-        cpu.set_outside_interrupts(self.bus.interrupts(cpu.id, cpu.cycles));
+        let due = [self.bus.ring(cpu.cycles), self.bus.timer_due()];
+        cpu.set_outside_interrupts(self.bus.interrupts(cpu.id, cpu.cycles), &due);
+    }
+
+    /// Before the deadline of the timer is found again: the timer may be due already.
+    fn refresh_timer(&mut self) {
+        let cpu = &mut self.hart.cpu;
+        let (timer, deadline) = self.bus.timer_due();
+        if cpu.mip & timer == 0 && deadline.is_some_and(|cycle| cycle <= cpu.cycles) {
+            self.refresh_interrupts();
+        }
     }
 
     /// Ends a wait: at once if an interrupt is pending, else by letting time
@@ -417,6 +427,7 @@ impl Machine {
         let cpu = &self.hart.cpu;
         let timer = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0);
         let overflow = cpu.cycles.checked_add(cpu.room().cycles);
+        let overflow = overflow.filter(|_| cpu.mie & interrupt::LCOFI != 0);
         let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
         let external = cpu.mie & (interrupt::MEI | interrupt::SEI) != 0;
         let alarm = self.bus.alarm.filter(|_| external);
@@ -430,7 +441,8 @@ impl Machine {
         let far = self.bus.clint.deadline(cpu.id) > u64::MAX / 2;
         let timer = cpu.mie & interrupt::MTI != 0 && !far;
         let device = self.bus.alarm.is_some() || self.awaits_input();
-        cpu.mip & cpu.mie != 0 || timer || device || cpu.room().is_finite()
+        let overflow = cpu.mie & interrupt::LCOFI != 0 && cpu.room().is_finite();
+        cpu.mip & cpu.mie != 0 || timer || device || overflow
     }
 
     /// The hart jumps to itself and no interrupt will take it away.
@@ -555,7 +567,10 @@ impl Machine {
             handler: Some(hart.cpu.pc),
             cause,
             tval: Some(hart.cpu.xlen().wrap(tval)),
-            pending: None,
+            pending: match cause {
+                Cause::Interrupt(Some(code)) => hart.cpu.pending.since(code),
+                _ => None,
+            },
         };
         let step = TrapStep {
             trap,

@@ -83,6 +83,7 @@ pub(crate) fn execute<O: Observer>(
     };
     let cycles = u64::from(hart.costs.system) + u64::from(taken);
     hart.cpu.retire_in(mode, 1, cycles);
+    hart.cpu.pending.note(hart.cpu.mip, hart.cpu.cycles);
     if matches!(micro.op, Op::Mret | Op::Sret) {
         hart.cpu.record(pc, mode, Itype::TrapReturn, None);
     }
@@ -255,7 +256,7 @@ fn access_csr<O: Observer>(
         // Time may have passed since the machine last looked.
         csr::SIP | csr::MIP if bus.runs_by_itself() => {
             let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
-            hart.cpu.set_outside_interrupts(pending);
+            hart.cpu.set_outside_interrupts(pending, &[bus.timer_due()]);
         }
         _ => hart.cpu.settle_for(csr),
     }
