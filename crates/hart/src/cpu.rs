@@ -337,9 +337,9 @@ impl Cpu {
         self.wrote_mcycle = false;
         if !self.events.is_idle() {
             let inhibited = self.mcountinhibit;
-            if self.events.count(mode, inhibited, instructions, cycles) {
+            if let Some(ago) = self.events.count(mode, inhibited, instructions, cycles) {
                 self.mip |= interrupt::LCOFI;
-                self.pending.note(self.mip, self.cycles);
+                self.pending.note(self.mip, self.cycles - ago);
             }
         }
     }

@@ -123,8 +123,8 @@ impl Events {
         self.selected | self.written == 0
     }
 
-    /// Counts what has happened in a mode. True when an interrupt is asked
-    /// for.
+    /// Counts what has happened in a mode. When an interrupt is asked for, gives how many
+    /// cycles ago that was: exactly where all instructions take as long.
     #[cold]
     pub(crate) fn count(
         &mut self,
@@ -132,8 +132,8 @@ impl Events {
         inhibited: u64,
         instructions: u64,
         cycles: u64,
-    ) -> bool {
-        let mut asks = false;
+    ) -> Option<u64> {
+        let mut asks = None;
         for number in members(self.selected & !self.written & !inhibited as u32) {
             let pair = self
                 .counters
@@ -152,7 +152,13 @@ impl Events {
             let (sum, over) = counter.overflowing_add(more);
             *counter = sum;
             if over {
-                asks |= *event & OF == 0;
+                if *event & OF == 0 {
+                    let ago = match selector(*event) {
+                        CYCLES => sum,
+                        _ => sum.saturating_mul(cycles).checked_div(instructions).unwrap_or(0),
+                    };
+                    asks = asks.max(Some(ago));
+                }
                 *event |= OF;
             }
         }
