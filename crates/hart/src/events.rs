@@ -155,7 +155,10 @@ impl Events {
                 if *event & OF == 0 {
                     let ago = match selector(*event) {
                         CYCLES => sum,
-                        _ => sum.saturating_mul(cycles).checked_div(instructions).unwrap_or(0),
+                        _ => sum
+                            .saturating_mul(cycles)
+                            .checked_div(instructions)
+                            .unwrap_or(0),
                     };
                     asks = asks.max(Some(ago));
                 }

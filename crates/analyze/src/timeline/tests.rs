@@ -673,6 +673,7 @@ fn traps_are_counted_when_they_are_too_many() {
             nesting: (n % 3) as u32,
             depth: 0,
             away: Position::default(),
+            pending: None,
         });
     }
     let (traps, dropped) = table.traps();
