@@ -10,6 +10,7 @@ use crate::cost::Costs;
 use crate::devices::{SLOTS, Virtio};
 use crate::fdt::{self, BOOT_ROM, SPIKE_MEMORY};
 use crate::memory::{MemoryError, PAGE, Region};
+use crate::triggers::MOST as MOST_TRIGGERS;
 
 /// Which machine a hart stands in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +69,8 @@ pub struct Config {
     pub update_ad: bool,
     /// Semihosting calls are served.
     pub semihosting: bool,
+    /// Debug triggers of a hart, 0 to 32.
+    pub triggers: u32,
     /// What is in the slots for virtio devices, of our own machine: at most
     /// [`SLOTS`].
     pub virtio: Vec<Virtio>,
@@ -116,6 +119,7 @@ impl Config {
             misaligned: !spike,
             update_ad: false,
             semihosting: !spike,
+            triggers: 4,
             virtio: Vec::new(),
             epoch: 0,
             ctr: hartrace_ctr::Config::new(Version::default(), xlen),
@@ -288,6 +292,9 @@ impl Config {
         if self.cycles_per_tick == 0 {
             return Err(ConfigError::Clock);
         }
+        if self.triggers > MOST_TRIGGERS {
+            return Err(ConfigError::Triggers);
+        }
         if self.virtio.len() > SLOTS {
             return Err(ConfigError::Slots);
         }
@@ -356,6 +363,8 @@ pub enum ConfigError {
     Clock,
     /// An instruction that takes no time.
     Cost,
+    /// More debug triggers than a hart can have.
+    Triggers,
     /// More virtio devices than there are slots for them.
     Slots,
     /// Control transfer records that cannot be.
@@ -371,6 +380,9 @@ impl fmt::Display for ConfigError {
             }
             ConfigError::Memory(why) => why.fmt(f),
             ConfigError::Records(why) => why.fmt(f),
+            ConfigError::Triggers => {
+                write!(f, "a hart has at most {MOST_TRIGGERS} debug triggers")
+            }
             ConfigError::Slots => write!(f, "the machine has {SLOTS} slots for virtio devices"),
             ConfigError::Harts { most: 1 } => {
                 f.write_str("the platform \"spike\" has exactly one hart; \"virt\" can have more")

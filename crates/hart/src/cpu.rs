@@ -7,6 +7,7 @@ use crate::events::Events;
 use crate::notes::Records;
 use crate::pending::{Due, Pending};
 use crate::pmp::Pmp;
+use crate::triggers::Triggers;
 
 /// A register that swallows writes to x0, so that the interpreter need not ask.
 pub(crate) const SINK: u8 = 32;
@@ -140,6 +141,7 @@ pub(crate) struct Cpu {
     /// Control transfer records, if there are any.
     pub(crate) records: Option<Box<Records>>,
     pub(crate) pmp: Pmp,
+    pub(crate) triggers: Triggers,
 
     /// What programs read as `mcycle` and `minstret`.
     pub(crate) mcycle: u64,
@@ -221,6 +223,7 @@ impl Cpu {
             mstateen: [0; 4],
             records: None,
             pmp: Pmp::open(isa.xlen()),
+            triggers: Triggers::new(0, isa.xlen(), false),
             mcycle: 0,
             minstret: 0,
             wrote_mcycle: false,
@@ -241,6 +244,12 @@ impl Cpu {
     /// The software context of trace: the context CSRs.
     pub(crate) fn context(&self) -> Context {
         Context::new(self.scontext as u32, self.mcontext as u32)
+    }
+
+    /// Whether triggers may match the next instruction.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.triggers.watches(self.mode)
     }
 
     /// Bits that must be zero in a jump target.

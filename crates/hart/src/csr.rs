@@ -169,7 +169,7 @@ impl Cpu {
             csr::MISELECT if self.isa.has(Ext::Smcsrind) => self.miselect,
             csr::PMPCFG0..=csr::PMPCFG15 => self.pmpcfg(csr)?,
             csr::PMPADDR0..=csr::PMPADDR63 => self.pmp.addr(usize::from(csr - csr::PMPADDR0)),
-            csr::TSELECT..=csr::TINFO => 0,
+            csr::TSELECT..=csr::TINFO => self.triggers.read(csr),
             csr::MCONTEXT => self.mcontext,
             csr::SCOUNTOVF => self.scountovf()?,
             csr::MVENDORID | csr::MIMPID | csr::MCONFIGPTR => 0,
@@ -253,6 +253,10 @@ impl Cpu {
             csr::SIREG..=csr::SIREG6 | csr::MIREG..=csr::MIREG6 => {
                 self.write_alias(csr, value, wrote)
             }
+            csr::TSELECT..=csr::TDATA3 => {
+                self.triggers.write(csr, value);
+                wrote(csr, self.triggers.read(csr));
+            }
             csr::PMPCFG0..=csr::PMPADDR63 => after.translation = self.write_pmp(csr, value, wrote),
             _ if self.is_record_csr(csr) => self.write_record_csr(csr, value, wrote),
             csr::MHPMEVENT3..=csr::MHPMEVENT31 | csr::MHPMEVENT3H..=csr::MHPMEVENT31H => {
@@ -297,7 +301,7 @@ impl Cpu {
             csr::MTVAL => (&mut self.mtval, !0),
             csr::MCONTEXT => (&mut self.mcontext, if rv32 { 0x3f } else { 0x1fff }),
             // Registers without a writable bit.
-            csr::SENVCFG | csr::TSELECT => {
+            csr::SENVCFG => {
                 shown = Some(0);
                 (&mut 0, 0)
             }

@@ -120,6 +120,7 @@ mod row;
 mod system;
 #[cfg(test)]
 mod tests;
+mod triggers;
 mod vigil;
 mod width;
 

@@ -5,9 +5,11 @@ mod outside;
 mod quantum;
 mod serve;
 mod turns;
+mod watch;
 
 pub use load::LoadError;
 pub(crate) use load::tree;
+pub(crate) use watch::Before;
 
 use core::fmt;
 use std::time::Duration;
@@ -277,6 +279,9 @@ impl Machine {
             self.take_interrupt(code, observer);
             return None;
         }
+        if self.hart.cpu.is_watched() {
+            return self.step_watched::<W, O>(observer);
+        }
         let mut budget = until.min(self.glance).saturating_sub(self.instructions());
         budget = budget.min(self.turns.budget(&self.hart));
         let cpu = &self.hart.cpu;
@@ -476,16 +481,22 @@ impl Machine {
         bits: Option<u32>,
         observer: &mut O,
     ) -> Result<(), Stop> {
-        if self.hart.vigil.sees_loop(&self.hart.cpu, exception) {
-            return Err(Stop::TrapLoop {
-                epc: self.hart.cpu.pc,
-                code: exception.code,
-                tval: exception.tval,
-            });
+        if let Some(stop) = self.is_endless(exception) {
+            return Err(stop);
         }
         let cause = Cause::Exception(Some(exception.code));
         self.trap(cause, exception.tval, bits, observer);
         Ok(())
+    }
+
+    /// Whether an exception that is about to be taken is one of an endless row.
+    fn is_endless(&mut self, exception: Exception) -> Option<Stop> {
+        let endless = self.hart.vigil.sees_loop(&self.hart.cpu, exception);
+        endless.then_some(Stop::TrapLoop {
+            epc: self.hart.cpu.pc,
+            code: exception.code,
+            tval: exception.tval,
+        })
     }
 
     /// Whether the hart is in what looks like an endless row of traps. For a run
@@ -531,8 +542,28 @@ impl Machine {
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);
     }
 
-    /// Takes a trap and reports it.
+    /// Takes a trap and reports it, and lets triggers for it fire.
     pub(crate) fn trap<O: Observer>(
+        &mut self,
+        cause: Cause,
+        tval: u64,
+        bits: Option<u32>,
+        observer: &mut O,
+    ) {
+        let from = self.hart.cpu.mode;
+        let watched = self.hart.cpu.triggers.watches_traps(from);
+        if watched && matches!(cause, Cause::Interrupt(_)) {
+            let now = self.hart.cpu.circumstances(from, from);
+            self.hart.cpu.triggers.count_interrupt(&now);
+        }
+        self.take_trap(cause, tval, bits, observer);
+        if watched {
+            self.watch_trap(cause, from, observer);
+        }
+    }
+
+    /// Takes a trap and reports it.
+    fn take_trap<O: Observer>(
         &mut self,
         cause: Cause,
         tval: u64,

@@ -20,6 +20,7 @@
 //! | unpriv. 21 F, 22 D, 24 Zfh | `float`, `conversions` |
 //! | priv. 3.1.6 to 3.1.8, 3.1.14 to 3.1.16, 3.3 traps | `traps` |
 //! | priv. 3.1.9, 3.2.1, 3.3.3, 10.1.3 interrupts; ACLINT | `interrupts`, `pending` |
+//! | debug 5 Sdtrig | `triggers` |
 //! | priv. 3.7 PMP | `pmp` |
 //! | priv. 10.3 Sv32, 10.4 Sv39, 10.5 Sv48, 10.6 Sv57 | `paging` |
 //! | priv. 3.1.18 Svadu, 10.2.1 sfence.vma, 10.3.2 the walk | `walks` |
@@ -97,5 +98,7 @@ mod stateen;
 mod system;
 #[path = "hart/traps.rs"]
 mod traps;
+#[path = "hart/triggers.rs"]
+mod triggers;
 #[path = "hart/walks.rs"]
 mod walks;
