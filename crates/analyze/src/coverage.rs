@@ -54,6 +54,7 @@ impl Consumer for RunCounter<'_> {
         match event {
             Event::Run(run) => self.run(hart, run),
             Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
+            Event::Code(space) => self.spaces.set(hart, *space),
             _ => {}
         }
         ControlFlow::Continue(())

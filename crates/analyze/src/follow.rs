@@ -2,10 +2,10 @@
 
 use crate::doubt::{Doubts, Judge};
 use crate::functions::Functions;
-use crate::packed::Unpacker;
 use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{Backtrace, CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
+use hartrace_flow::Unpacker;
 use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, Ownership, Run, SpaceId, Trap};
 use hartrace_isa::Flow;
 use std::collections::HashMap;
@@ -55,6 +55,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
             event => {
                 match event {
                     Event::Context(owner) => self.spaces.enter(id, owner, self.image),
+                    Event::Code(space) => self.spaces.set(id, *space),
                     // An exception may return anywhere.
                     Event::Trap(Trap {
                         epc: None,

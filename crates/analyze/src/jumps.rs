@@ -197,6 +197,7 @@ impl Consumer for JumpCounter<'_> {
                 return ControlFlow::Continue(());
             }
             Event::Context(owner) => self.spaces.enter(id, owner, self.image),
+            Event::Code(space) => self.spaces.set(id, *space),
             Event::Trap(_) => {
                 let last = self.last.of(id);
                 let run = last.run.take();

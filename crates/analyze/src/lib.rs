@@ -50,7 +50,6 @@ mod lines;
 mod listing;
 pub mod memory;
 mod names;
-mod packed;
 mod places;
 mod profile;
 pub mod protobuf;
@@ -80,7 +79,7 @@ pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
 pub use lines::{Line, Lines, SourceFrame};
 pub use listing::{Listing, ListingError, listing, raw_listing};
 pub use names::Names;
-pub use packed::{Packer, Unpacker};
+
 pub use places::{LineRanges, Place, Places};
 pub use profile::{
     Added, CallEdge, CallSink, FunctionChange, FunctionCost, GapMark, HotLoop, InsnCosts, LineCost,

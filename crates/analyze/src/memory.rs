@@ -192,6 +192,7 @@ impl Consumer for MemoryWatch<'_> {
             Event::Run(run) => self.run(hart, run),
             Event::Access(data) => self.access(hart, data),
             Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
+            Event::Code(space) => self.spaces.set(hart, *space),
             _ => {}
         }
         ControlFlow::Continue(())

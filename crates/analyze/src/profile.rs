@@ -22,12 +22,12 @@ use crate::calls::{CallSites, Latencies};
 use crate::doubt::Doubts;
 use crate::follow::Follower;
 use crate::functions::{FunctionId, Functions};
-use crate::packed::{Packer, Unpacker};
 use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
 use crate::stacks::{Backtrace, CallTree, Cost, Grouping, NodeId, Passed, StackSink};
 use crate::timeline::Timeline;
 use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId, TiedRuns};
+use hartrace_flow::{Packer, Unpacker};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 

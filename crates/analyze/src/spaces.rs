@@ -17,10 +17,14 @@ impl Spaces {
     }
 
     pub(crate) fn enter(&mut self, hart: HartId, owner: &Ownership, image: &Image) {
-        let Some(context) = owner.context else {
-            return;
-        };
-        match image.space_of(context) {
+        if let Some(context) = owner.context {
+            self.set(hart, image.space_of(context));
+        }
+    }
+
+    /// What the hart runs next is in this space.
+    pub(crate) fn set(&mut self, hart: HartId, space: SpaceId) {
+        match space {
             SpaceId::FIRST => self.0.remove(&hart),
             space => self.0.insert(hart, space),
         };

@@ -38,6 +38,7 @@
 #![deny(unsafe_code)]
 
 pub mod cache;
+pub mod code_history;
 pub mod compare;
 pub mod config;
 pub mod detect;

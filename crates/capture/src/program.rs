@@ -9,8 +9,8 @@ pub use identity::Identity;
 pub(crate) use identity::first_difference;
 pub(crate) use load::MAX_PROGRAM;
 pub use load::{
-    Elf, Program, ProgramError, Raw, Remark, add_boot_code, check_against, check_width, code_parts,
-    read_named,
+    Code, Elf, Program, ProgramError, Raw, Remark, add_boot_code, check_against, check_width,
+    code_parts, read_named,
 };
 
 pub(crate) use symbols::symbol_at;

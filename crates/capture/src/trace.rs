@@ -113,6 +113,7 @@ pub(crate) fn sidecar_of<'a>(
                 }
                 raw
             }),
+            code: None,
         },
         ..Config::default()
     }

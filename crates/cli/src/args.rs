@@ -479,6 +479,10 @@ pub(crate) struct Program {
     /// Raw binary, loaded at address BASE; repeatable
     #[arg(long, value_name = "FILE@BASE")]
     pub(crate) raw: Vec<OsString>,
+    /// Code history: the code that ran, and when it changed; repeatable [default: that
+    /// of the trace]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) code: Vec<PathBuf>,
     /// Instruction set, such as rv64gc_zba [default: from the ELF file]
     #[arg(long, value_name = "ISA")]
     pub(crate) isa: Option<String>,

@@ -49,8 +49,10 @@ pub(crate) fn inputs(config: &Config) -> impl Iterator<Item = &Path> + Clone {
     let program = &config.program;
     let elf = program.elf.iter().flat_map(|s| &s.value);
     let raw = program.raw.iter().flat_map(|s| &s.value);
+    let code = program.code.iter().flat_map(|s| &s.value);
     elf.map(|f| f.file.as_path())
         .chain(raw.map(|f| f.file.as_path()))
+        .chain(code.map(PathBuf::as_path))
 }
 
 /// The configuration files that were typed.

@@ -216,7 +216,8 @@ impl<'a> Session<'a> {
         let program = &self.config.program;
         let elf = program.elf.as_ref().map(|s| &s.origin);
         let raw = program.raw.as_ref().map(|s| &s.origin);
-        match elf.or(raw) {
+        let code = program.code.as_ref().map(|s| &s.origin);
+        match elf.or(raw).or(code) {
             None => Named::Nowhere,
             Some(Origin::Flag(_)) => Named::ByFlag,
             Some(_) => Named::InFile,

@@ -70,6 +70,7 @@ fn layers(
             isa: typed.isa.clone().map(|isa| Setting::flag(isa, "--isa")),
             elf: (!elf.is_empty()).then(|| Setting::flag(elf, "-e")),
             raw: (!raw.is_empty()).then(|| Setting::flag(raw, "--raw")),
+            code: (!typed.code.is_empty()).then(|| Setting::flag(typed.code.clone(), "--code")),
         },
         ..Config::default()
     };

@@ -6,7 +6,8 @@ use crate::files::create;
 use crate::settings::{Elf, Raw};
 use crate::sink::Sink;
 use crate::talk::Talk;
-use hartrace_capture::config::{Config, FilterError, Machine, TransportSection};
+use hartrace_capture::code_history::{self, CodeFile};
+use hartrace_capture::config::{Config, FilterError, Machine, Setting, TransportSection};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::{code_parts, find_symbol, similar_symbols};
 use hartrace_capture::sidecar::path_for;
@@ -26,6 +27,8 @@ pub(crate) struct TraceFile {
     path: PathBuf,
     pub(crate) sink: Sink,
     sidecar: Option<Output>,
+    /// The name of its code history, if that was written.
+    code: Option<PathBuf>,
     /// What the stream is put into.
     transport: Transport,
 }
@@ -53,6 +56,7 @@ impl TraceFile {
             path: path.to_path_buf(),
             sink: Sink::new(output),
             sidecar,
+            code: None,
             transport: Transport::default(),
         })
     }
@@ -85,6 +89,21 @@ impl TraceFile {
         &self.path
     }
 
+    /// Whether the file can have others beside it.
+    pub(crate) fn has_sidecar(&self) -> bool {
+        self.sidecar.is_some()
+    }
+
+    /// Writes the code history of the trace beside it; gives its size.
+    pub(crate) fn write_code(&mut self, code: &CodeFile) -> Result<u64, Failure> {
+        let path = code_history::path_for(&self.path);
+        let bytes = code.to_bytes();
+        let output = create(&path, [])?;
+        output.write_with(|out| out.write_all(&bytes))?;
+        self.code = path.file_name().map(PathBuf::from);
+        Ok(bytes.len() as u64)
+    }
+
     /// Gives trace and sidecar their names.
     pub(crate) fn finish(
         self,
@@ -97,6 +116,8 @@ impl TraceFile {
         if settings.format() == Format::Tandem {
             sidecar.hart = config.hart.for_replay();
         }
+        let code = self.code.clone().into_iter().collect::<Vec<_>>();
+        sidecar.program.code = (!code.is_empty()).then(|| Setting::default(code));
         if self.is_carried() {
             let wrapped = self.transport.wrap(self.sink.gathered(), settings);
             let (bytes, transport) = wrapped.map_err(|error| bad_transport(&error))?;

@@ -120,6 +120,9 @@ fn key(replay: &Replay, args: &View, facts: &FileFacts, program: &Program) -> Di
     for raw in &program.raw {
         let _ = writeln!(text, "{} {}", raw.file.base, Digest::of(&raw.bytes));
     }
+    for code in &program.code {
+        let _ = writeln!(text, "{}", Digest::of(&code.code.to_bytes()));
+    }
     Digest::of(text.as_bytes())
 }
 

@@ -114,7 +114,7 @@ impl Encode for Hart {
     type Config = Config;
 
     fn new(config: &Config, filter: Filter, id: HartId) -> Hart {
-        Hart::with_filter(config, filter, id.0 as u16)
+        Hart::with_filter(config, filter, id)
     }
 
     #[inline(always)]

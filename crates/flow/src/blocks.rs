@@ -97,6 +97,8 @@ pub(crate) enum Kind {
     Target,
     /// ecall or ebreak, not part of the block.
     Trap,
+    /// The way goes on in code of another space: which one depends on when that is.
+    Border,
     /// No code after this.
     Missing,
 }
@@ -282,12 +284,21 @@ impl<'a> Blocks<'a> {
     fn link(&mut self, space: SpaceId, id: BlockId, taken: bool) -> BlockId {
         let block = self.block(id);
         let to = self.goes_to(&block, taken);
-        let next = self.find(space, to);
+        let next = self.find_next(space, to);
         if let Some(block) = self.blocks.get_mut(id as usize) {
             let [not_taken, when_taken] = &mut block.next;
             *(if taken { when_taken } else { not_taken }) = next;
         }
         next
+    }
+
+    /// The block after one in this space. A version of code may be in place no longer
+    /// when it has been left, were it by a jump to itself.
+    fn find_next(&mut self, space: SpaceId, pc: u64) -> BlockId {
+        match self.image.space(space) {
+            Some(code) if !code.is_version() => self.find(space, pc),
+            _ => NOWHERE,
+        }
     }
 
     /// The block that starts at an address.
@@ -455,7 +466,7 @@ impl<'a> Blocks<'a> {
             }
             run.next = to;
         }
-        let next = self.find(space, to);
+        let next = self.find_next(space, to);
         if let Some(block) = self.blocks.get_mut(id as usize) {
             let [known, _] = &mut block.next;
             *known = next;
@@ -471,6 +482,7 @@ impl<'a> Blocks<'a> {
         }
         let first = self.runs.len();
         let mut way = Way {
+            image: self.image,
             code,
             rules: self.rules,
             runs: &mut self.runs,
@@ -518,6 +530,7 @@ impl<'a> Blocks<'a> {
 
 /// A block in the making.
 struct Way<'b> {
+    image: &'b Image,
     code: &'b Space,
     rules: Rules,
     runs: &'b mut Vec<Run>,
@@ -537,7 +550,7 @@ impl Way<'_> {
             let at = self.pc;
             let Some(f) = self.code.fetch(at) else {
                 self.stop();
-                return (Kind::Missing, at);
+                return (self.no_code(at), at);
             };
             let flow = Flow::of(f.bits, f.isa);
             let xlen = f.isa.xlen();
@@ -591,6 +604,19 @@ impl Way<'_> {
                     return (Kind::Target, at);
                 }
             }
+        }
+    }
+
+    /// What the end of the code at an address means.
+    fn no_code(&self, at: u64) -> Kind {
+        let elsewhere = match self.code.is_version() {
+            true => !self.code.is_start(at),
+            false => self.image.varies_at(at),
+        };
+        if elsewhere {
+            Kind::Border
+        } else {
+            Kind::Missing
         }
     }
 

@@ -346,6 +346,7 @@ impl Consumer for Check {
             | Event::Time(_)
             | Event::Access(_)
             | Event::Mark(_)
+            | Event::Code(_)
             | Event::DataGap(_)
             | Event::Warning(_) => ControlFlow::Continue(()),
         }

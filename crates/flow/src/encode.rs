@@ -53,6 +53,13 @@ pub trait Sink {
         let _ = time;
         self.message(bytes);
     }
+
+    /// The message before this call is a synchronisation: it names the instruction of
+    /// this hart before which so many halfwords had retired. By default this is not used.
+    #[inline]
+    fn synchronised(&mut self, hart: HartId, halfwords: u64) {
+        let _ = (hart, halfwords);
+    }
 }
 
 impl Sink for Vec<u8> {
@@ -84,6 +91,11 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     #[inline]
     fn short_message_at(&mut self, bytes: &[u8; SHORT], len: usize, time: u64) {
         (**self).short_message_at(bytes, len, time);
+    }
+
+    #[inline]
+    fn synchronised(&mut self, hart: HartId, halfwords: u64) {
+        (**self).synchronised(hart, halfwords);
     }
 }
 

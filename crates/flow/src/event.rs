@@ -11,7 +11,7 @@ use core::ops::ControlFlow;
 
 use hartrace_isa::Link;
 
-use crate::{Access, Context, HartId, Kept, Mode, Trap};
+use crate::{Access, Context, HartId, Kept, Mode, SpaceId, Trap};
 
 /// One thing a trace reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub enum Event {
     Trap(Trap),
     /// From here on the hart runs in this mode and context.
     Context(Ownership),
+    /// The code of the runs that follow is in this space of the image, until the next of
+    /// these, or until the context changes: then it is in the space of the context.
+    Code(SpaceId),
     /// The run that follows starts at this time, in the trace's unit. Between
     /// two of these, time is unknown.
     Time(u64),
@@ -62,6 +65,13 @@ impl Run {
     #[inline]
     pub const fn source(&self) -> u64 {
         self.end.wrapping_sub(self.last as u64)
+    }
+
+    /// Its length in halfwords.
+    #[must_use]
+    #[inline]
+    pub const fn halfwords(&self) -> u32 {
+        (self.end.wrapping_sub(self.start) / 2) as u32
     }
 }
 

@@ -17,10 +17,14 @@ use crate::Context;
 
 mod elf;
 mod segments;
+mod versions;
 
 use segments::{Segment, Segments};
 
+use versions::Holes;
+
 pub use elf::{ImageError, elf_bias};
+pub use versions::{Since, Spot, Version};
 
 /// One view of code memory in an [`Image`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,6 +56,7 @@ impl SpaceId {
 pub struct Image {
     spaces: Vec<Space>,
     contexts: BTreeMap<Context, SpaceId>,
+    holes: Holes,
 }
 
 /// One view of code memory.
@@ -59,12 +64,36 @@ pub struct Image {
 pub(crate) struct Space {
     segments: Segments,
     jvt: Option<u64>,
+    /// Only instructions that start between these are part of it; what follows is the
+    /// rest of the last one.
+    starts: Option<(u64, u64)>,
+    /// No instruction that starts between these is part of it, in order.
+    barred: Vec<(u64, u64)>,
 }
 
 impl Space {
     /// Whether there is anything at the address.
     pub(crate) fn holds(&self, addr: u64) -> bool {
-        self.segments.find(addr).is_some()
+        self.is_start(addr) && self.segments.find(addr).is_some()
+    }
+
+    /// Whether an instruction at the address may be part of it.
+    #[inline]
+    pub(crate) fn is_start(&self, addr: u64) -> bool {
+        if let Some((from, to)) = self.starts {
+            return (from..to).contains(&addr);
+        }
+        let behind = match self.barred.is_empty() {
+            true => return true,
+            false => self.barred.partition_point(|(from, _)| *from <= addr),
+        };
+        let before = behind.checked_sub(1).and_then(|i| self.barred.get(i));
+        before.is_none_or(|(_, to)| addr >= *to)
+    }
+
+    /// Whether it is a version of a few addresses of another space.
+    pub(crate) fn is_version(&self) -> bool {
+        self.starts.is_some()
     }
 
     /// Reads into `out` from one segment or several that touch; gives the
@@ -97,6 +126,9 @@ impl Space {
     /// As [`Space::fetch`], from the segment that holds the address.
     #[inline]
     fn fetch_from(&self, segment: &Segment, pc: u64) -> Option<Fetched> {
+        if !self.is_start(pc) {
+            return None;
+        }
         let at = pc.wrapping_sub(segment.base) as usize;
         let bytes = segment.bytes();
         // The usual case: four bytes in one segment.
@@ -173,6 +205,7 @@ impl Image {
         Image {
             spaces: vec![Space::default()],
             contexts: BTreeMap::new(),
+            holes: Holes::default(),
         }
     }
 
@@ -196,6 +229,27 @@ impl Image {
         let segment = Segment::new(base, &data, range, isa);
         if let Some(space) = self.spaces.get_mut(space.index()) {
             space.segments.insert(segment);
+        }
+    }
+
+    /// The same for many, in any order.
+    pub fn add_all<'b>(
+        &mut self,
+        space: SpaceId,
+        pieces: impl Iterator<Item = (u64, &'b [u8])>,
+        isa: Isa,
+    ) {
+        let (mut data, mut parts): (Vec<u8>, Vec<(u64, core::ops::Range<usize>)>) =
+            Default::default();
+        for (base, bytes) in pieces {
+            parts.push((base, data.len()..data.len() + bytes.len()));
+            data.extend_from_slice(bytes);
+        }
+        let data: Arc<[u8]> = Arc::from(data);
+        let segments = parts.into_iter();
+        let segments = segments.filter_map(|(base, part)| Segment::new(base, &data, part, isa));
+        if let Some(space) = self.spaces.get_mut(space.index()) {
+            space.segments.insert(segments);
         }
     }
 

@@ -70,6 +70,7 @@ pub mod boot;
 mod cause;
 mod chain;
 mod check;
+mod code_history;
 mod cuts;
 pub mod decode;
 pub mod elf;
@@ -86,6 +87,7 @@ mod interpolate;
 mod kept;
 mod mode;
 mod model;
+mod packed;
 mod per_hart;
 pub mod queue;
 mod replay;
@@ -103,6 +105,7 @@ mod walk;
 pub use blocks::{Blocks, Rules};
 pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Unreported, What};
+pub use code_history::{CodeHistory, CodePiece, CodeRecorder, VaryingCode};
 pub use decode::Decode;
 pub use event::{
     Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,
@@ -110,7 +113,7 @@ pub use event::{
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
-pub use image::{Fetched, Image, ImageError, Insns, SpaceId, elf_bias};
+pub use image::{Fetched, Image, ImageError, Insns, Since, SpaceId, Spot, Version, elf_bias};
 pub use ingress::{
     Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth,
     PassRuns, Passing, Port, PortConfig, Retirement, Retires, Trigger,
@@ -119,6 +122,7 @@ pub use interpolate::{Interpolate, Spread};
 pub use kept::Kept;
 pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Look, Model, Place};
+pub use packed::{Packer, Unpacker};
 pub use per_hart::PerHart;
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};

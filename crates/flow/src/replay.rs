@@ -202,6 +202,7 @@ impl Consumer for Replay<'_> {
             Event::Run(run) => self.run(id, run),
             Event::Trap(trap) => self.trap(id, trap),
             Event::Context(owner) => hart.own(image, owner),
+            Event::Code(space) => hart.now.space = *space,
             Event::Time(time) => hart.now.time = *time,
             Event::Access(access) => {
                 if hart.held.is_some() {

@@ -34,6 +34,7 @@ pub(crate) struct Stretch {
     /// The block of the jump; [`NOWHERE`] while it has only been asked for.
     pub(crate) jump: BlockId,
     pub(crate) insns: u32,
+    pub(crate) halfwords: u32,
     from: u32,
     len: u16,
     /// There are calls or returns among its runs.
@@ -56,6 +57,7 @@ impl Stretch {
         },
         jump: NOWHERE,
         insns: 0,
+        halfwords: 0,
         from: 0,
         len: 0,
         stacks: false,
@@ -242,6 +244,7 @@ impl Stretches {
                 name,
                 jump,
                 insns: runs.iter().map(|r| r.insns).sum(),
+                halfwords: runs.iter().map(Run::halfwords).sum(),
                 from,
                 len: runs.len() as u16,
                 stacks: runs.iter().any(|r| r.exit.stacks()),

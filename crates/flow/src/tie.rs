@@ -300,8 +300,8 @@ impl<C: Consumer> Tied<'_, '_, C> {
     /// An event other than a run or an access, in its place.
     fn pass(&mut self, id: HartId, event: &Event) -> ControlFlow<()> {
         if !is_sync(event) {
-            if let Event::Context(owner) = event {
-                self.tie.harts.of(id).space = space_of(self.tie.image, owner);
+            if let Some(space) = space_of(self.tie.image, event) {
+                self.tie.harts.of(id).space = space;
             }
             if let Event::DataGap(_) = event {
                 self.tie.harts.of(id).gap = true;

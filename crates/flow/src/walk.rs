@@ -11,13 +11,14 @@
 
 mod chains;
 mod part;
+mod versions;
 mod watch;
 
-use self::part::{halfwords, locate, trim};
+use self::part::{locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::stretch::{ANY, Name};
-use crate::{Blocks, Consumer, Evidence, Exit, HartId, Kept, ReturnStack, Run, SpaceId};
+use crate::{Blocks, Consumer, Context, Evidence, Exit, HartId, Kept, ReturnStack, Run, SpaceId};
 
 /// Why a walk stopped, always before an instruction it has not emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,15 +77,25 @@ impl Goal {
 #[derive(Clone, Debug)]
 pub struct Walk {
     hart: HartId,
+    /// Where the code of its context is; the space it is in now, which may be a
+    /// version of code that changes; and what the consumer was told about that.
+    home: SpaceId,
     space: SpaceId,
+    told: SpaceId,
     block: BlockId,
     /// Halfwords of the block already given out.
     done: u32,
     /// The current instruction, if the block does not determine it.
     pc: u64,
     stack: Option<ReturnStack>,
-    /// Instructions given out since the walk was made.
+    /// Instructions given out since the walk was made, and their halfwords.
     insns: u64,
+    halfwords: u64,
+    /// The last synchronisation message, and the halfwords given out before it; the last
+    /// time; the context. They tell versions of code apart.
+    sync: Option<(u64, u64)>,
+    time: Option<u64>,
+    context: Option<Context>,
     /// An instruction given out, and how many there were with it: the last one
     /// while that is still `insns`.
     last: (u64, u64),
@@ -102,12 +113,18 @@ impl Walk {
     pub fn new(hart: HartId) -> Walk {
         Walk {
             hart,
+            home: SpaceId::FIRST,
             space: SpaceId::FIRST,
+            told: SpaceId::FIRST,
             block: NOWHERE,
             done: 0,
             pc: 0,
             stack: None,
             insns: 0,
+            halfwords: 0,
+            sync: None,
+            time: None,
+            context: None,
             last: (0, 0),
             pause: false,
         }
@@ -123,7 +140,8 @@ impl Walk {
         self.stack.as_mut()
     }
 
-    /// The space the walk reads code from.
+    /// The space the walk reads code from: that of its context, or a version of code that
+    /// changes.
     #[must_use]
     pub const fn space(&self) -> SpaceId {
         self.space
@@ -153,7 +171,8 @@ impl Walk {
     /// Goes on in another space or epoch at the same address.
     pub fn enter(&mut self, blocks: &mut Blocks<'_>, space: SpaceId) {
         let pc = self.pc(blocks);
-        self.space = space;
+        self.home = space;
+        self.told = space;
         self.restart(blocks, pc);
     }
 
@@ -163,9 +182,13 @@ impl Walk {
     /// Decoders do this at every sync point even when the walk is there
     /// already: then it makes no difference whether decoding began there.
     pub fn restart(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
+        self.space = self.home;
         self.block = blocks.find(self.space, pc);
         self.done = 0;
         self.pc = pc;
+        if self.block == NOWHERE {
+            self.land(blocks, pc);
+        }
     }
 
     /// The instruction the walk stands before.
@@ -202,7 +225,10 @@ impl Walk {
     /// Whether there is a conditional branch at an address.
     #[must_use]
     pub fn is_branch(&self, blocks: &mut Blocks<'_>, address: u64) -> bool {
-        let id = blocks.find(self.space, address);
+        let mut id = blocks.find(self.space, address);
+        if id == NOWHERE {
+            (_, id) = self.look(blocks, address);
+        }
         blocks.is_branch(id, address)
     }
 
@@ -287,23 +313,28 @@ impl Walk {
             }
         }
         let next = blocks.aim(self.space, stretch.jump, to);
+        if halfwords == ANY && next == NOWHERE {
+            // Whether a branch is there depends on when it is reached.
+            return None;
+        }
         if halfwords == ANY && stretch.own != blocks.is_branch(next, to) {
             return None;
         }
         self.block = next;
-        if next == NOWHERE {
-            self.pc = to;
-        }
         let kept = blocks.stretch_kept(&stretch);
         let runs = blocks.stretch_runs(&stretch, to);
         if let Some(stack) = self.stack.as_mut().filter(|_| stretch.stacks) {
             stack.follow(runs, xlen);
         }
         self.insns += u64::from(stretch.insns);
+        self.halfwords += u64::from(stretch.halfwords);
         if let Some(run) = runs.last() {
             self.last = (run.source(), self.insns);
         }
         self.give_kept(kept, runs, out);
+        if next == NOWHERE {
+            self.land(blocks, to);
+        }
         Some(stretch.own)
     }
 
@@ -519,6 +550,7 @@ impl Walk {
             last: f.len,
         };
         self.insns += 1;
+        self.halfwords += u64::from(run.halfwords());
         self.last = (pc, self.insns);
         self.give(&[run], out);
         self.restart(blocks, next);
@@ -527,12 +559,18 @@ impl Walk {
 
     #[inline]
     fn give<C: Consumer>(&mut self, runs: &[Run], out: &mut C) {
+        if self.told != self.space {
+            self.tell(out);
+        }
         self.pause |= out.runs(self.hart, runs).is_break();
     }
 
     #[inline]
     fn give_kept<C: Consumer>(&mut self, kept: Kept, runs: &[Run], out: &mut C) {
         if !runs.is_empty() {
+            if self.told != self.space {
+                self.tell(out);
+            }
             self.pause |= out.kept_runs(self.hart, kept, runs).is_break();
         }
     }
@@ -556,11 +594,13 @@ impl Walk {
         let next = blocks.follow(self.space, self.block, taken);
         let runs = blocks.runs(block, taken);
         self.insns += u64::from(block.insns);
+        self.halfwords += u64::from(block.halfwords);
         self.block = next;
-        if next == NOWHERE {
-            self.pc = blocks.goes_to(block, taken);
-        }
         self.give_kept(blocks.kept(block, taken), runs, out);
+        if next == NOWHERE {
+            let to = blocks.goes_to(block, taken);
+            self.land(blocks, to);
+        }
     }
 
     /// What happens at the end of the block, without doing it.
@@ -596,6 +636,7 @@ impl Walk {
                 }
             }
             Kind::Trap => Decision::End(Stop::Trap),
+            Kind::Border => Decision::Cross,
             Kind::Missing => Decision::End(Stop::Missing),
         }
     }
@@ -612,6 +653,7 @@ impl Walk {
         let next = match decision {
             Decision::To(to) => Some(blocks.aim(self.space, self.block, to)),
             Decision::End(_) => None,
+            Decision::Cross => Some(NOWHERE),
             _ => Some(blocks.follow(self.space, self.block, taken)),
         };
         let runs = blocks.runs(block, taken);
@@ -620,6 +662,7 @@ impl Walk {
                 stack.follow(runs, blocks.xlen());
             }
             self.insns += u64::from(block.insns);
+            self.halfwords += u64::from(block.halfwords);
             if let Some(run) = runs.last() {
                 self.last = (run.source(), self.insns);
             }
@@ -632,7 +675,11 @@ impl Walk {
                 self.block = next;
                 self.done = 0;
                 if next == NOWHERE {
-                    self.pc = blocks.goes_to(block, taken);
+                    let to = match decision {
+                        Decision::Cross => block.at,
+                        _ => blocks.goes_to(block, taken),
+                    };
+                    self.land(blocks, to);
                 }
             }
             None => {
@@ -684,7 +731,7 @@ impl Walk {
         while let Some(&run) = blocks.runs(block, taken).get(i) {
             i += 1;
             let start = offset;
-            offset += halfwords(&run);
+            offset += run.halfwords();
             if offset <= self.done || start >= to {
                 continue;
             }
@@ -701,6 +748,7 @@ impl Walk {
                 stack.follow(&[part], blocks.xlen());
             }
             self.insns += u64::from(part.insns);
+            self.halfwords += u64::from(part.halfwords());
             self.last = (part.source(), self.insns);
             self.give(&[part], out);
             done = start + (part.end.wrapping_sub(run.start) / 2) as u32;
@@ -721,6 +769,8 @@ enum Decision {
     Side(bool),
     /// Goes on without evidence.
     Straight,
+    /// Goes on without evidence, in code of another space.
+    Cross,
     /// Jumps to an address that the block does not determine.
     To(u64),
     /// Emits the block and stops after it.

@@ -68,7 +68,7 @@ impl Encode for Hart {
         // As many bits as SRC has.
         let src = u32::from(config.src_id).wrapping_add(hart.0);
         let src = src & ((1 << config.src_bits) - 1);
-        Hart::with_source(config, filter, src as u16)
+        Hart::with_source(config, filter, hart, src as u16)
     }
 
     #[inline(always)]

@@ -74,7 +74,9 @@ impl<'a> JsonEvents<'a> {
 
 impl Consumer for JsonEvents<'_> {
     fn event(&mut self, HartId(hart): HartId, event: &Event) -> ControlFlow<()> {
-        let line = line(self.image, self.symbols.as_mut(), hart, event);
+        let Some(line) = line(self.image, self.symbols.as_mut(), hart, event) else {
+            return ControlFlow::Continue(());
+        };
         // Writing to memory does not fail, and neither do these values.
         let _ = json::line(&line, self.out.text());
         self.out.added();
@@ -214,8 +216,10 @@ fn line<'s>(
     symbols: Option<&'s mut Symbols<'_>>,
     hart: u32,
     event: &Event,
-) -> Line<'s> {
-    match event {
+) -> Option<Line<'s>> {
+    Some(match event {
+        // It concerns those who look at the code.
+        Event::Code(_) => return None,
         Event::Run(run) => Line::Run {
             hart,
             start: Hex(run.start),
@@ -272,5 +276,5 @@ fn line<'s>(
             offset: warning.at,
             loss: warning.is_loss,
         },
-    }
+    })
 }

@@ -6,6 +6,13 @@ use hartrace_capture::trace::{Format, Written};
 use std::path::Path;
 use std::time::Duration;
 
+/// The code history of a trace.
+#[must_use]
+pub fn code_written(path: &Path, bytes: u64) -> String {
+    let bytes = count(bytes, "byte");
+    format!("{}: {bytes}, the code that ran", path.display())
+}
+
 /// How large a trace became, and what its check compared: not the causes of the
 /// `causeless` traps, which are unknown.
 #[must_use]

@@ -162,6 +162,7 @@ impl<'a> Recent<'a> {
                 context: Some(context),
                 ..
             }) => ring.space = self.image.space_of(*context),
+            Event::Code(space) => ring.space = *space,
             Event::Trap(trap) => {
                 ring.last = Some(Last::Trap(*trap));
                 if let Cause::Exception(code) = trap.cause {

@@ -58,6 +58,7 @@ impl Consumer for Follow<'_> {
             Event::Mark(_) => [5, 0, 0, 0],
             Event::Access(_) => [6, 0, 0, 0],
             Event::DataGap(gap) => [8, gap.at, 0, 0],
+            Event::Code(space) => [9, space.index() as u64, 0, 0],
             Event::Warning(warning) => [7, warning.at, u64::from(warning.is_loss), 0],
         };
         for field in fields.into_iter().chain([u64::from(hart.0)]) {

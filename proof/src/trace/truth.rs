@@ -446,6 +446,7 @@ impl<F: Format> Consumer for Truth<F> {
                 self.compare(id, |_, _, _| Err(format!("{access:x?} out of nowhere")))
             }
             Event::DataGap(gap) => self.compare(id, |_, _, _| Err(format!("unexpected: {gap:?}"))),
+            Event::Code(code) => self.compare(id, |_, _, _| Err(format!("unexpected: {code:?}"))),
             Event::Warning(warning) => {
                 self.compare(id, |_, _, _| Err(format!("unexpected: {warning:?}")))
             }

@@ -9,8 +9,8 @@ use super::thread::{Frame, Segment, Thread, Trapped};
 use super::tree::{Cost, NodeId};
 use super::{Stacks, UNNAMED};
 use crate::functions::Functions;
-use crate::packed::{Packer, Unpacker};
 use hartrace_flow::{Cause, Context, Exit, HartId};
+use hartrace_flow::{Packer, Unpacker};
 
 /// Calls that are saved at most.
 const MAX_CALLS: usize = 1 << 14;

@@ -2,12 +2,12 @@
 
 use super::{GapSpan, Position, Slice, SliceKind, TimelineSink, Track, TrackId, TrapSpan};
 use crate::functions::{FunctionId, Functions};
-use crate::packed::{Packer, Unpacker};
 use crate::profile::{Profiler, Profiling};
 use crate::stacks::{
     Entered, Entry, Grouping, How, Left, Moment, OddJump, OpenCall, StackSink, Switched,
 };
 use hartrace_flow::{Gap, HartId, Image, PerHart, Trap};
+use hartrace_flow::{Packer, Unpacker};
 use rustc_hash::FxHashMap;
 
 /// Tracks of a hart at most, the last of which is for all other threads.

@@ -270,6 +270,7 @@ impl Page<'_> {
                 self.spaces.enter(hart, event, self.image);
                 (bold, owner(event))
             }
+            Event::Code(space) => return self.spaces.set(hart, *space),
             Event::Time(time) => (bold, format!("time {time}")),
             Event::Access(event) => return self.access(hart, event),
             Event::Mark(event) => (bold, mark(*event)),

@@ -79,6 +79,7 @@ impl Consumer for PcList<'_> {
                 }
             }
             Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
+            Event::Code(space) => self.spaces.set(hart, *space),
             _ => {}
         }
         ControlFlow::Continue(())

@@ -79,6 +79,7 @@ impl Consumer for PcPieces<'_> {
         match event {
             Event::Run(run) => self.run(hart, run),
             Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
+            Event::Code(space) => self.spaces.set(hart, *space),
             _ => {}
         }
         ControlFlow::Continue(())

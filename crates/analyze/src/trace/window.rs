@@ -238,6 +238,14 @@ impl<'a> Window<'a> {
         match item {
             Item::Event(Event::Time(time)) => self.time = Some(*time),
             Item::Event(Event::Context(owner)) => self.own(hart, owner),
+            Item::Event(Event::Code(space)) => {
+                // Nothing is shown of it, but what is shown after it depends on it.
+                self.spaces.set(hart, *space);
+                return match self.held.is_empty() {
+                    true => out.show(hart, item, depth),
+                    false => self.hold(self.held(hart, *item, depth)),
+                };
+            }
             _ => {}
         }
         let happens = |point: &Point| match item {

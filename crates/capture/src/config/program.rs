@@ -10,7 +10,7 @@ use crate::program::{ElfFile, Identity, RawFile};
 use hartrace_isa::Isa;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 const ELF: &[&str] = &["file", "base", "code_sha256", "sha256"];
@@ -25,6 +25,8 @@ section! {
         elf: Vec<ElfFile> = (elf_files);
         /// Raw binaries.
         raw: Vec<RawFile> = (raw_files);
+        /// Code histories.
+        code: Vec<PathBuf> = (code_files);
     }
 }
 
@@ -49,6 +51,13 @@ impl Reader {
 
     fn raw_files(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<RawFile>> {
         self.list(name, value, "files", Reader::raw)
+    }
+
+    fn code_files(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<PathBuf>> {
+        self.list(name, value, "files", |reader, name, value| {
+            let file = reader.string(name, value)?;
+            Some(reader.beside(Path::new(&file)))
+        })
     }
 
     fn elf(&mut self, name: &'static str, value: &Value<'_>) -> Option<ElfFile> {
@@ -144,6 +153,10 @@ fn elf_files(files: &[ElfFile]) -> String {
 
 fn raw_files(files: &[RawFile]) -> String {
     list(files, raw)
+}
+
+fn code_files(files: &[PathBuf]) -> String {
+    list(files, |file| quote(file.display()))
 }
 
 fn elf(elf: &ElfFile) -> String {

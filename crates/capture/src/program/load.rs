@@ -1,6 +1,7 @@
 //! Reads programs into memory.
 
 use super::{ElfFile, RawFile};
+use crate::code_history::{CodeFile, CodeFileError};
 use crate::config::{Config, Machine, Origin, Setting};
 use crate::detect::{HEAD, Kind, detect};
 use crate::elf_info::{ElfError, ElfInfo, ElfKind};
@@ -37,6 +38,8 @@ pub struct Program {
     pub elf: Vec<Elf>,
     /// The raw binaries.
     pub raw: Vec<Raw>,
+    /// The code histories.
+    pub code: Vec<Code>,
 }
 
 /// An ELF file, read and checked.
@@ -59,6 +62,15 @@ pub struct Raw {
     pub bytes: Vec<u8>,
 }
 
+/// A code history, read.
+#[derive(Debug)]
+pub struct Code {
+    /// Its name.
+    pub file: PathBuf,
+    /// Its content.
+    pub code: CodeFile,
+}
+
 /// Why a program cannot be used.
 #[derive(Debug)]
 pub enum ProgramError {
@@ -69,6 +81,8 @@ pub enum ProgramError {
     Elf(PathBuf, Vec<u8>, ElfError),
     /// Not the program that was traced.
     Wrong(Box<Mismatch>),
+    /// A file is not a code history.
+    Code(PathBuf, CodeFileError),
     /// The code cannot be loaded.
     Image(PathBuf, ImageError),
     /// The instruction set cannot be parsed.
@@ -106,6 +120,7 @@ impl fmt::Display for ProgramError {
             ProgramError::Input(error, _) => error.fmt(f),
             ProgramError::Elf(path, _, error) => write!(f, "{} is {error}", path.display()),
             ProgramError::Wrong(wrong) => wrong.fmt(f),
+            ProgramError::Code(path, error) => write!(f, "{}: {error}", path.display()),
             ProgramError::Image(path, error) => write!(f, "{}: {error}", path.display()),
             ProgramError::Isa(text) => match Isa::parse_lenient(text) {
                 Err(error) => write!(f, "instruction set `{text}`: {error}"),
@@ -185,8 +200,13 @@ impl Program {
     ) -> Result<Program, ProgramError> {
         let elf = read_named(&config.program.elf, Elf::read)?;
         let raw = read_named(&config.program.raw, Raw::read)?;
+        let code = read_named(&config.program.code, Code::read)?;
         if config.program.isa.is_none() {
-            config.program.isa = isa_of(&elf, !raw.is_empty(), remark);
+            let known = code.first().map(|code| Setting {
+                value: code.code.isa.to_string(),
+                origin: Origin::Default,
+            });
+            config.program.isa = known.or_else(|| isa_of(&elf, !raw.is_empty(), remark));
         }
         let isa = match &config.program.isa {
             Some(Setting { value, origin }) => {
@@ -203,6 +223,7 @@ impl Program {
             isa,
             elf,
             raw,
+            code,
         })
     }
 
@@ -222,7 +243,7 @@ impl Program {
     ///
     /// Code that cannot be loaded.
     pub fn image(&self) -> Result<Option<Image>, ProgramError> {
-        if self.elf.is_empty() && self.raw.is_empty() {
+        if self.elf.is_empty() && self.raw.is_empty() && self.code.is_empty() {
             return Ok(None);
         }
         let mut image = Image::new();
@@ -236,6 +257,9 @@ impl Program {
             image.add_raw(SpaceId::FIRST, file.base, bytes, isa);
         }
         add_boot_code(&mut image, &self.config, isa);
+        for Code { code, .. } in &self.code {
+            code.history.add_to(&mut image, code.isa);
+        }
         Ok(Some(image))
     }
 
@@ -280,6 +304,21 @@ impl Elf {
         }
         let file = file.clone();
         Ok(Elf { file, bytes, info })
+    }
+}
+
+impl Code {
+    /// Reads a code history.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or is not one.
+    pub fn read(file: &PathBuf) -> Result<Code, ProgramError> {
+        let bytes = Input::open(file)?.read_all(MAX_PROGRAM)?;
+        let code = CodeFile::read(&bytes);
+        let code = code.map_err(|error| ProgramError::Code(file.clone(), error))?;
+        let file = file.clone();
+        Ok(Code { file, code })
     }
 }
 

@@ -64,6 +64,7 @@ impl<'a> Harts<'a> {
             check: self.check.map(|_| Ok(Checked::default())),
             container: self.container,
             absent: self.unreported().names(),
+            code: None,
         };
         let each = self.writers.into_iter().map(|(_, writer)| writer.written());
         each.fold(none, |all, one| Written {

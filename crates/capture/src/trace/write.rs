@@ -6,8 +6,8 @@ use hartrace_etrace as etrace;
 use hartrace_flow::encode::{Counters, Encode, Encoder, SHORT, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, Decode as _, Difference, Effects, HartId, Observer, Port, PortConfig, Step,
-    Straights, Unreported, Wants, steps_of,
+    Check, Checked, CodeHistory, CodeRecorder, Decode as _, Difference, Effects, HartId, Observer,
+    Port, PortConfig, Step, Straights, Unreported, Wants, steps_of,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -34,6 +34,8 @@ pub(super) struct StreamWriter<'a, S, F> {
     /// Which of the steps pass the filters, and how many instructions did; `None`
     /// if all pass.
     passed: Option<(Box<Passed>, u64)>,
+    /// The code that is executed, if it is wanted, and what the port counts as retired.
+    code: Option<(Box<CodeRecorder>, PortConfig)>,
     sink: F,
 }
 
@@ -118,6 +120,8 @@ pub struct Written {
     /// Names of the state that the steps did not report, so that the trace does
     /// not have it.
     pub absent: Vec<String>,
+    /// The code that was executed, if it was recorded.
+    pub code: Option<CodeHistory>,
 }
 
 #[derive(Default)]
@@ -126,6 +130,9 @@ struct Sent {
     messages: u64,
     total: u64,
     meter: Option<Box<Meter>>,
+    /// The synchronisations among it, if they are wanted: the hart, the halfwords that
+    /// it had retired, and the offset after the message.
+    syncs: Option<Vec<(HartId, u64, u64)>>,
 }
 
 /// Where an encoder sends to: it owns its sink, so what it sends is shared.
@@ -165,6 +172,14 @@ impl Sink for Shared {
         sent.total += len as u64;
         if let Some(meter) = &mut sent.meter {
             meter.message(len, time);
+        }
+    }
+
+    fn synchronised(&mut self, hart: HartId, halfwords: u64) {
+        let mut sent = self.0.borrow_mut();
+        let total = sent.total;
+        if let Some(syncs) = &mut sent.syncs {
+            syncs.push((hart, halfwords, total));
         }
     }
 }
@@ -273,8 +288,47 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             steps: 0,
             instructions: 0,
             passed: None,
+            code: None,
             sink,
         })
+    }
+
+    /// Also takes note of the code that is executed.
+    #[must_use]
+    pub(super) fn recording_code(mut self, port: PortConfig) -> Self {
+        self.code = Some((Box::default(), port));
+        self.sent.borrow_mut().syncs = Some(Vec::new());
+        self
+    }
+
+    /// A step, for the code that is executed.
+    #[cold]
+    fn record(&mut self, hart: HartId, step: &Step) {
+        let Some((code, port)) = &mut self.code else {
+            return;
+        };
+        match step {
+            Step::Insn(insn) => code.insn(hart, insn),
+            Step::Trap(trap) => {
+                if let (Some(bits), Some(epc)) = (trap.bits, trap.trap.epc) {
+                    let retires = port.retires.retired(trap, port.isa).is_some();
+                    code.trapped(hart, epc, bits, retires);
+                }
+            }
+            Step::Signal(_) => {}
+        }
+    }
+
+    /// The synchronisations of what was sent, for the code that is executed.
+    #[inline]
+    fn synchronise(&mut self) {
+        let Some((code, _)) = &mut self.code else {
+            return;
+        };
+        let mut sent = self.sent.borrow_mut();
+        for (hart, halfwords, offset) in sent.syncs.iter_mut().flat_map(|syncs| syncs.drain(..)) {
+            code.synchronised(hart, halfwords, offset);
+        }
     }
 
     /// Counts and compares only what passes the filters of an encoder at such
@@ -345,6 +399,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             check: self.check.map(|(_, check)| check.result()),
             container: None,
             absent: Vec::new(),
+            code: self.code.map(|(code, _)| code.finish()),
         }
     }
 
@@ -380,7 +435,11 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
             check.step(hart, step, effects);
         }
         self.instructions += u64::from(matches!(step, Step::Insn(_)));
+        if self.code.is_some() {
+            self.record(hart, step);
+        }
         self.source.step(hart, step, effects);
+        self.synchronise();
         self.steps += 1;
         if self.steps == LOOK {
             let least = if self.check.is_some() { 1 } else { BUFFER };
@@ -398,13 +457,18 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
             check.straights(hart, code);
         }
         self.instructions += code.count();
+        if let Some((recorder, _)) = &mut self.code {
+            recorder.straights(hart, code);
+        }
         self.source.straights(hart, code);
+        self.synchronise();
         let least = if self.check.is_some() { 1 } else { BUFFER };
         self.look(least);
     }
 
     fn finish(&mut self) {
         self.source.finish();
+        self.synchronise();
         self.pass(Passed::finish);
         self.look(1);
         if let Some((decoder, check)) = &mut self.check {

@@ -16,13 +16,15 @@ use std::rc::Rc;
 /// What takes the bytes of a trace.
 pub type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
-/// What a trace has besides its settings. All but `check` concerns tandem traces
-/// only.
+/// What a trace has besides its settings. All but `check` and `code` concerns tandem
+/// traces only.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions<'a> {
     /// The program, if the trace is to be decoded at once and compared with the
     /// steps.
     pub check: Option<&'a Image>,
+    /// Whether the code that is executed is recorded; a tandem trace has it anyway.
+    pub code: bool,
     /// What is in memory before the first step.
     pub load: Vec<(u64, Vec<u8>)>,
     /// A container, and whether it is compressed.
@@ -97,6 +99,10 @@ impl<'a> TraceWriter<'a> {
             Settings::Ntrace(config) => {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
                 let writer = writer.filtered(&port, filter, &settings.unreported(&port));
+                let writer = match options.code {
+                    true => writer.recording_code(port),
+                    false => writer,
+                };
                 Writer::Ntrace(match decoder {
                     Some((decoder, unreported)) => writer.checking(decoder, unreported),
                     None => writer,
@@ -105,6 +111,10 @@ impl<'a> TraceWriter<'a> {
             Settings::Etrace(config) => {
                 let writer = EtraceWriter::new(config.clone(), port, filter, put)?;
                 let writer = writer.filtered(&port, filter, &settings.unreported(&port));
+                let writer = match options.code {
+                    true => writer.recording_code(port),
+                    false => writer,
+                };
                 Writer::Etrace(match decoder {
                     Some((decoder, unreported)) => writer.checking(decoder, unreported),
                     None => writer,
@@ -204,6 +214,7 @@ fn harts<'a>(
         load,
         container,
         absent,
+        code: _,
     } = options;
     let Some(compress) = container else {
         let put = Rc::new(RefCell::new(put));

@@ -150,6 +150,7 @@ fn compare_log(args: &Compare, talk: &Talk) -> Result<(), Failure> {
     let typed = args::Program {
         elf: args.elf.clone(),
         raw: args.raw.clone(),
+        code: Vec::new(),
         isa: args.machine.isa.clone(),
         config: args.machine.config.clone(),
     };

@@ -54,6 +54,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     }
     let options = WriteOptions {
         check,
+        code: false,
         load,
         container: args.container.get(),
         // Such a log does not record what traps do to the status.

@@ -603,6 +603,7 @@ impl Source {
             }
             _ => {}
         }
+        self.track.walk.sync(cx.place.end());
         self.synchronise(sync, cx);
         Ok(())
     }
@@ -640,7 +641,8 @@ impl Source {
     fn synchronise<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) {
         self.begin(cx);
         self.synchronise_data(cx);
-        self.anchored |= !cx.settings.modes.needs_start() || self.aids.fresh;
+        let settled = !cx.settings.modes.needs_start() || self.aids.fresh;
+        self.anchored |= settled && self.track.is_placed(cx.blocks);
         if !cx.settings.modes.keeps || self.aids.fresh {
             self.aids.reset(&mut self.track, cx.table);
         }

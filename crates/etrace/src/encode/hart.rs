@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
-use hartrace_flow::Ingress;
 use hartrace_flow::filter::Filter;
+use hartrace_flow::{HartId, Ingress};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -86,6 +86,7 @@ pub(super) const FULL: u8 = 31;
 /// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]
 pub struct Hart {
+    pub(super) id: HartId,
     pub(super) readiness: Readiness,
     /// The unit seen last. Its mode and context are the hart's.
     pub(super) cur: Unit,
@@ -157,8 +158,9 @@ pub struct Hart {
 }
 
 impl Hart {
-    pub(super) fn with_filter(config: &Config, filter: Filter, src: u16) -> Hart {
+    pub(super) fn with_filter(config: &Config, filter: Filter, id: HartId) -> Hart {
         Hart {
+            id,
             readiness: Readiness::Busy,
             cur: Unit::nothing(),
             told: false,
@@ -174,7 +176,7 @@ impl Hart {
             owes_context: false,
             base: 0,
             resync: Resync::new(config),
-            out: Out::new(config, src),
+            out: Out::new(config, id.0 as u16),
             ioptions: config.ioptions_field(),
             prediction: config.branch_prediction.then(|| Prediction::new(config)),
             targets: config

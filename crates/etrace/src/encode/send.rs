@@ -278,6 +278,9 @@ impl Hart {
             address: self.full(config, cur.addr),
         };
         self.emit(&Packet::Start(start), sink);
+        if !self.out.is_dropping() {
+            sink.synchronised(self.id, self.cur.halfwords);
+        }
         self.synchronised();
     }
 

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use crate::{
     Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, Reason, ReturnStack,
-    SpaceId, Trap, Walk, Warning,
+    SpaceId, Spot, Trap, Walk, Warning,
 };
 
 /// What is known about where the hart is.
@@ -47,6 +47,8 @@ pub struct TrackState {
     /// The instruction that loads the constant the jump at `pc` goes to.
     constant: Option<u64>,
     space: SpaceId,
+    /// Where code has versions.
+    spot: Option<Spot>,
     stack: Option<ReturnStack>,
     unconfirmed: u64,
     doubtful: Option<u64>,
@@ -79,6 +81,9 @@ impl Track {
     /// Gives an event.
     #[inline]
     pub fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
+        if let Event::Time(time) = event {
+            self.walk.set_time(*time);
+        }
         self.pause |= out.event(self.hart, event).is_break();
     }
 
@@ -157,9 +162,24 @@ impl Track {
     /// Goes on in the code of this context.
     pub fn enter(&mut self, blocks: &mut Blocks<'_>, context: Option<Context>) {
         let space = context.map_or(SpaceId::FIRST, |c| blocks.image().space_of(c));
-        if space != self.walk.space() {
+        let known = self.walk.context();
+        self.walk.set_context(context);
+        if space != self.walk.space() || context != known && blocks.image().varies() {
             self.walk.enter(blocks, space);
         }
+    }
+
+    /// A synchronisation message, which ends at this offset of the stream, names the
+    /// instruction at an address: the hart is there.
+    pub fn synchronise(&mut self, blocks: &mut Blocks<'_>, address: u64, offset: u64) {
+        self.walk.sync(offset);
+        self.walk.restart(blocks, address);
+    }
+
+    /// Whether the moment is known, where code has versions that depend on it.
+    #[must_use]
+    pub fn is_placed(&self, blocks: &Blocks<'_>) -> bool {
+        !blocks.image().varies() || self.walk.spot().sync.is_some()
     }
 
     /// The state.
@@ -169,7 +189,8 @@ impl Track {
             phase: self.phase,
             pc: self.walk.pc(blocks),
             constant: self.walk.constant(blocks),
-            space: self.walk.space(),
+            space: self.walk.home(),
+            spot: blocks.image().varies().then(|| self.walk.spot()),
             stack: self.walk.clone().stack().cloned(),
             unconfirmed: self.walk.instructions().wrapping_sub(self.confirmed),
             doubtful: self
@@ -182,6 +203,9 @@ impl Track {
     pub fn set_state(&mut self, state: &TrackState, blocks: &mut Blocks<'_>) {
         self.walk = Walk::new(self.hart);
         self.walk.set_stack(state.stack.clone());
+        if let Some(spot) = &state.spot {
+            self.walk.set_spot(spot);
+        }
         self.walk.enter(blocks, state.space);
         self.walk
             .restart(blocks, state.constant.unwrap_or(state.pc));

@@ -49,7 +49,7 @@ pub enum Retires {
 impl Retires {
     /// The instruction that a trap was taken at, if it counts as retired. A fault or a
     /// breakpoint of the debugger may be taken at any instruction: that one does not.
-    fn retired(self, t: &TrapStep, isa: Isa) -> Option<u32> {
+    pub fn retired(self, t: &TrapStep, isa: Isa) -> Option<u32> {
         let bits = t.bits?;
         let included = match self {
             Retires::Neither => false,

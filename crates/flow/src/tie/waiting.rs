@@ -184,11 +184,8 @@ impl Hart {
     /// The space of runs that come now: that of the last change that is held back.
     pub(super) fn space_after(&self, image: &Image) -> SpaceId {
         let mut events = self.events.iter().rev();
-        let owner = events.find_map(|event| match event {
-            Event::Context(owner) => Some(owner),
-            _ => None,
-        });
-        owner.map_or(self.space, |owner| space_of(image, owner))
+        let changed = events.find_map(|event| space_of(image, event));
+        changed.unwrap_or(self.space)
     }
 
     /// How much is held back.
@@ -253,10 +250,15 @@ impl Hart {
     }
 }
 
-/// The space of the code of a context.
-pub(super) fn space_of(image: &Image, owner: &Ownership) -> SpaceId {
-    let context = owner.context;
-    context.map_or(SpaceId::FIRST, |context| image.space_of(context))
+/// The space of the code after an event that changes it.
+pub(super) fn space_of(image: &Image, event: &Event) -> Option<SpaceId> {
+    match event {
+        Event::Code(space) => Some(*space),
+        Event::Context(Ownership { context, .. }) => {
+            Some(context.map_or(SpaceId::FIRST, |context| image.space_of(context)))
+        }
+        _ => None,
+    }
 }
 
 /// Whether all accesses before an event belong to instructions before it.

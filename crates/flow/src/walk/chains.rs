@@ -93,6 +93,7 @@ impl Walk {
         *left = rest;
         evidence.skip(chain.used);
         self.insns += u64::from(chain.insns);
+        self.halfwords += u64::from(chain.halfwords);
         self.block = chain.end;
         let runs = blocks.chain_runs(&chain);
         if let Some(stack) = self.stack.as_mut().filter(|_| chain.calls) {

@@ -40,7 +40,7 @@ pub(super) fn trim(
         insns: run.insns - before,
         ..*run
     };
-    if to >= halfwords(run) {
+    if to >= run.halfwords() {
         return Some(part);
     }
     // The count may end inside an instruction: that one is not wholly there.
@@ -75,16 +75,11 @@ pub(super) fn locate(
                 return Some(at);
             }
         }
-        offset += halfwords(&run);
+        offset += run.halfwords();
         i += 1;
     }
     // The path ends before an ecall, or where there is no code: those are
     // addresses to arrive at too.
     let ends = matches!(block.kind, Kind::Trap | Kind::Missing);
     (ends && block.at == address && offset >= from).then_some(offset)
-}
-
-/// Length of a run.
-pub(super) fn halfwords(run: &Run) -> u32 {
-    (run.end.wrapping_sub(run.start) / 2) as u32
 }

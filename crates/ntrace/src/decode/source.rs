@@ -348,7 +348,7 @@ impl Source {
         self.reference = to;
         self.track.confirm();
         self.track.settle();
-        self.track.walk.restart(cx.blocks, to);
+        self.track.synchronise(cx.blocks, to, cx.place.end());
         if let Some(mark) = start_mark(sync) {
             self.track.event(&Event::Mark(mark), cx.out);
         }

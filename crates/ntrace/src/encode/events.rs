@@ -136,6 +136,7 @@ impl Hart {
         }
         self.state = State::Disabled;
         self.why = Sync::ENABLE;
+        self.earlier += u64::from(b.iretire);
     }
 
     /// A block without instructions.

@@ -1,7 +1,7 @@
 //! The encoder of one hart: its state and the processing of each block.
 
 use hartrace_flow::filter::Filter;
-use hartrace_flow::{Context, Ingress, Mode};
+use hartrace_flow::{Context, HartId, Ingress, Mode};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -62,6 +62,7 @@ pub(super) struct End {
 /// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]
 pub struct Hart {
+    pub(super) id: HartId,
     pub(super) readiness: Readiness,
     /// Mode and context last seen.
     pub(super) mode: Mode,
@@ -102,8 +103,9 @@ pub struct Hart {
     pub(super) owner_sync: bool,
     /// A trap or trap return was reported (rc7).
     pub(super) owner_trap: bool,
-    /// Halfwords sent since the last sync.
+    /// Halfwords sent since the last sync, and all those before it.
     pub(super) halfwords: u64,
+    pub(super) earlier: u64,
     pub(super) periods: Periods,
     /// `icnt` after a branch that may have filled the history, while it continues
     /// to count.
@@ -122,8 +124,9 @@ fn bytes_beside(config: &Config) -> u32 {
 }
 
 impl Hart {
-    pub(super) fn with_source(config: &Config, filter: Filter, src: u16) -> Hart {
+    pub(super) fn with_source(config: &Config, filter: Filter, id: HartId, src: u16) -> Hart {
         let mut hart = Hart {
+            id,
             readiness: Readiness::Busy,
             mode: Mode::M,
             context: Context(0),
@@ -155,6 +158,7 @@ impl Hart {
             owner_sync: false,
             owner_trap: false,
             halfwords: 0,
+            earlier: 0,
             periods: Periods::new(config),
             branch_icnt: None,
         };
@@ -361,7 +365,7 @@ impl Hart {
     /// A sync message was sent: what is counted between syncs starts again.
     pub(super) fn restart_period(&mut self, time: u64) {
         self.out.since_sync = 0;
-        self.halfwords = 0;
+        self.earlier += core::mem::take(&mut self.halfwords);
         self.due = None;
         self.sync_at = time.saturating_add(self.periods.cycles);
         self.set_limit();

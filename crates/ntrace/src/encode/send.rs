@@ -63,7 +63,7 @@ impl Hart {
         if let Some(sync) = sync {
             let body = sync_body(config, btype, sync, icnt, addr, hist);
             self.out.send(body, time, sink);
-            self.synced(config, sync, addr, time);
+            self.synced(config, sync, addr, time, sink);
             return;
         }
         let branch = config.repeat_branch.then_some(Branch {
@@ -112,10 +112,14 @@ impl Hart {
             Body::ProgTraceSync { sync, icnt, faddr }
         };
         self.out.send(body, time, sink);
-        self.synced(config, sync, addr, time);
+        self.synced(config, sync, addr, time, sink);
     }
 
-    fn synced(&mut self, config: &Config, sync: Sync, addr: u64, time: u64) {
+    /// After a sync message, unless the queue had no room for it.
+    fn synced(&mut self, config: &Config, sync: Sync, addr: u64, time: u64, sink: &mut impl Sink) {
+        if !self.out.is_dropping() {
+            sink.synchronised(self.id, self.earlier + self.halfwords);
+        }
         self.reference = addr;
         self.owner_sync = config.context;
         let keeps = config.version == Version::Rc7 && config.markers_keep_stack;
@@ -229,7 +233,7 @@ impl Hart {
 
     /// Forgets what has not been reported.
     pub(super) fn forget(&mut self) {
-        self.icnt = 0;
+        self.earlier += core::mem::take(&mut self.icnt);
         self.hist.clear();
         self.pending = Pending::Nothing;
         self.due = None;

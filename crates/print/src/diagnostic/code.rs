@@ -93,6 +93,8 @@ codes! {
     NotFound "HT0124" exit 1,
     /// Jumps that contradict the call stack; an error with --strict.
     DoubtfulJumps "HT0125" exit 3,
+    /// A file that is not a code history, or a damaged one.
+    BadCodeHistory "HT0126" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.

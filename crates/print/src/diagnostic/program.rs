@@ -2,6 +2,7 @@
 
 use super::{Code, Diagnostic};
 use crate::words::count;
+use hartrace_capture::code_history::CodeFileError;
 use hartrace_capture::config::Origin;
 use hartrace_capture::detect::{self, Kind};
 use hartrace_capture::elf_info::ElfError;
@@ -72,6 +73,20 @@ pub fn bad_image(path: &Path, error: &ImageError) -> Diagnostic {
     }
 }
 
+/// A file that is not a code history, or damaged.
+#[must_use]
+pub fn bad_code_history(path: &Path, error: &CodeFileError) -> Diagnostic {
+    let message = format!("{}: {error}", input::name(path));
+    let diagnostic = Diagnostic::new(Code::BadCodeHistory, message);
+    match error {
+        CodeFileError::NotCode => {
+            diagnostic.help("give an ELF file with -e, and a raw binary with --raw")
+        }
+        CodeFileError::Version(_) => diagnostic.help("update hartrace, or make the trace again"),
+        _ => diagnostic.help("copy the file again, or make the trace again"),
+    }
+}
+
 /// An ISA string that cannot be read.
 #[must_use]
 pub fn bad_isa(text: &str, error: &IsaError<'_>) -> Diagnostic {
@@ -90,6 +105,7 @@ impl From<ProgramError> for Diagnostic {
             ProgramError::Input(error, None) => error.into(),
             ProgramError::Elf(path, head, error) => bad_elf(&path, &head, &error),
             ProgramError::Image(path, error) => bad_image(&path, &error),
+            ProgramError::Code(path, error) => bad_code_history(&path, &error),
             ProgramError::Isa(text) => match Isa::parse_lenient(&text) {
                 Err(error) => bad_isa(&text, &error),
                 Ok(_) => Diagnostic::new(Code::BadIsa, "the instruction set cannot be read"),

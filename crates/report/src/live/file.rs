@@ -9,10 +9,10 @@ use super::Index;
 use crate::collect::Stop;
 use crate::tracks::Scale;
 use hartrace_analyze::{
-    FunctionId, Functions, Measure, Packer, Position, Slice, SliceKind, Track, TrackId,
-    TrackSlices, Unpacker,
+    FunctionId, Functions, Measure, Position, Slice, SliceKind, Track, TrackId, TrackSlices,
 };
 use hartrace_flow::{Cause, Checkpoint, Context, HartId};
+use hartrace_flow::{Packer, Unpacker};
 use std::collections::{BTreeMap, HashMap};
 
 /// The first bytes of an index.

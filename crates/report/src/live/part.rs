@@ -324,6 +324,7 @@ impl Consumer for Taken<'_> {
                     context: Some(context),
                     ..
                 }) => self.space = self.image.space_of(*context),
+                Event::Code(space) => self.space = *space,
                 _ => {}
             }
         }

@@ -9,11 +9,13 @@ use crate::settings::{Elf, add_boot_code};
 use crate::sink::Sink;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
+use hartrace_capture::code_history::{CodeFile, path_for};
 use hartrace_capture::config::Config;
 use hartrace_capture::trace::{Format, Settings, TraceWriter, WriteOptions, Written};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::program::bad_image;
+use hartrace_print::summary::code_written;
 use std::path::{Path, PathBuf};
 
 /// The traces that are asked for.
@@ -21,8 +23,10 @@ pub(super) struct Traced {
     files: Vec<(TraceFile, Settings)>,
     /// For the data packets of an E-Trace.
     data: Option<TraceFile>,
-    /// Only for a check.
-    image: Option<Image>,
+    /// The program, for a check and to find out which code was not in it.
+    image: Image,
+    check: bool,
+    isa: Isa,
     /// What is in memory before the first step.
     load: Vec<(u64, Vec<u8>)>,
     /// A container, and whether it is compressed.
@@ -46,22 +50,16 @@ impl Traced {
             let file = file.carried(config, &settings)?;
             Ok((file, settings))
         };
-        let image = match args.check {
-            false => None,
-            true => {
-                let mut image = Image::new();
-                for elf in elf {
-                    image
-                        .add_elf(SpaceId::FIRST, &elf.bytes, elf.file.base, Some(isa))
-                        .map_err(|error| bad_image(&elf.file.file, &error))?;
-                }
-                for raw in raw {
-                    image.add_raw(SpaceId::FIRST, raw.file.base, &raw.bytes, isa);
-                }
-                add_boot_code(&mut image, config, isa);
-                Some(image)
-            }
-        };
+        let mut image = Image::new();
+        for elf in elf {
+            image
+                .add_elf(SpaceId::FIRST, &elf.bytes, elf.file.base, Some(isa))
+                .map_err(|error| bad_image(&elf.file.file, &error))?;
+        }
+        for raw in raw {
+            image.add_raw(SpaceId::FIRST, raw.file.base, &raw.bytes, isa);
+        }
+        add_boot_code(&mut image, config, isa);
         let load = match args.load {
             true => guest.contents(),
             false => Vec::new(),
@@ -75,6 +73,8 @@ impl Traced {
             data: data.last().transpose()?,
             files: args.streams().map(one).collect::<Result<_, Failure>>()?,
             image,
+            check: args.check,
+            isa,
             load,
             container: args.container.get(),
         })
@@ -94,7 +94,8 @@ impl Traced {
     ) -> Result<Vec<TraceWriter<'w>>, Failure> {
         let one = |(file, settings): &'w (TraceFile, Settings)| {
             let options = WriteOptions {
-                check: self.image.as_ref(),
+                check: self.check.then_some(&self.image),
+                code: file.has_sidecar(),
                 load: self.load.clone(),
                 container: self.container,
                 ..WriteOptions::default()
@@ -118,8 +119,12 @@ impl Traced {
     ) -> Result<Finished, Failure> {
         let mut traces = Vec::new();
         let mut data = self.data;
-        for ((file, mut settings), done) in self.files.into_iter().zip(written) {
+        for ((mut file, mut settings), mut done) in self.files.into_iter().zip(written) {
             settings.add_absent(&done.absent);
+            let history = done.code.take().filter(|code| !code.is_in(&self.image));
+            let isa = self.isa;
+            let code = history.map(|history| CodeFile { isa, history });
+            let code = code.map(|code| file.write_code(&code)).transpose()?;
             if settings.format() == Format::Etrace
                 && let Some(data) = data.take()
             {
@@ -130,6 +135,7 @@ impl Traced {
                 path: file.path().to_path_buf(),
                 format: settings.format(),
                 leaves_out: settings.leaves_out(),
+                code,
                 done,
             });
             match file.finish(config, &settings, elf) {
@@ -149,6 +155,8 @@ struct Trace {
     format: Format,
     done: Written,
     leaves_out: Option<&'static str>,
+    /// Bytes of its code history.
+    code: Option<u64>,
 }
 
 impl Finished {
@@ -158,8 +166,12 @@ impl Finished {
         let mut result = Ok(());
         for one in &self.0 {
             let (done, leaves_out) = (&one.done, one.leaves_out);
-            let one = trace_file::report(&one.path, one.format, (done, 0), leaves_out, talk);
+            let (path, code) = (&one.path, one.code);
+            let one = trace_file::report(path, one.format, (done, 0), leaves_out, talk);
             result = result.and(one);
+            if let Some(bytes) = code {
+                talk.summary(&code_written(&path_for(path), bytes));
+            }
         }
         result
     }

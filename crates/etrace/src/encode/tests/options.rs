@@ -565,7 +565,7 @@ fn the_largest_branch_count() {
             branch_prediction: true,
             ..config(version)
         };
-        let mut hart = Hart::with_filter(&config, Filter::new(&FilterConfig::default()), 0);
+        let mut hart = Hart::with_filter(&config, Filter::new(&FilterConfig::default()), HartId(0));
         let mut sink = Packets::default();
         hart.take_block(&config, &i(0x100), &mut sink);
         // As if 31 + 0xffff_fffe branches had been predicted.

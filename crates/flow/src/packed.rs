@@ -1,4 +1,6 @@
-//! Numbers as bytes, seven bits in each: for files that only hartrace itself reads.
+//! Numbers as bytes, seven bits in each: for files of our own.
+
+use alloc::vec::Vec;
 
 /// Writes numbers.
 #[derive(Clone, Debug, Default)]

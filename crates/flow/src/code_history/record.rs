@@ -1,0 +1,402 @@
+//! Makes a code history of what harts execute.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use hartrace_isa::length;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::{CodeHistory, CodePiece, VaryingCode};
+use crate::{HartId, Insn, PerHart, Placed, Since, Straight, Straights, Version};
+
+/// Halfwords in a page of code.
+const PAGE: usize = 2048;
+
+/// Pieces of code that were looked at last, by hart: a power of two.
+const SEEN: usize = 1 << 14;
+
+/// Takes note of the code of every instruction that harts execute.
+///
+/// It is told, too, which instructions the synchronisation messages of a trace name
+/// ([`CodeRecorder::synchronised`]), so that it can say of code that changes from which
+/// moment of the trace on it was in place.
+///
+/// ```
+/// use hartrace_flow::{CodeRecorder, HartId, Insn, Since};
+///
+/// let mut recorder = CodeRecorder::new();
+/// let insn = |pc, bits| Insn { pc, bits, ..Insn::default() };
+/// recorder.synchronised(HartId(0), 0, 12);
+/// recorder.insn(HartId(0), &insn(0x1000, 0x0001));
+/// recorder.insn(HartId(0), &insn(0x1002, 0x0001));
+/// recorder.insn(HartId(0), &insn(0x1002, 0x8082)); // another one
+/// let history = recorder.finish();
+/// assert_eq!(history.pieces[0].bytes, [1, 0]);
+/// let varying = &history.varying[0];
+/// assert_eq!(varying.contents, [[0x01, 0x00], [0x82, 0x80]]);
+/// assert_eq!(varying.versions[1].since, Since::Sync { offset: 12, halfwords: 2 });
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CodeRecorder {
+    pages: HashMap<u64, Box<Page>, FxBuildHasher>,
+    /// By the address of the instruction.
+    varying: BTreeMap<u64, Varying>,
+    harts: PerHart<Hart>,
+}
+
+/// The instructions of a page, by the halfword with which they start.
+#[derive(Clone, Debug)]
+struct Page {
+    /// The instruction there; 0, which never executes, if there was none.
+    bits: [u32; PAGE],
+    /// It was not always the same; `bits` is the first one.
+    varies: [u64; PAGE / 64],
+}
+
+impl Page {
+    fn new() -> Box<Page> {
+        Box::new(Page {
+            bits: [0; PAGE],
+            varies: [0; PAGE / 64],
+        })
+    }
+
+    fn varies(&self, at: usize) -> bool {
+        let word = self.varies.get(at / 64).copied().unwrap_or(0);
+        word >> (at % 64) & 1 != 0
+    }
+}
+
+/// An instruction that is not always the same.
+#[derive(Clone, Debug)]
+struct Varying {
+    /// The first of them is what everyone saw before it changed.
+    contents: Vec<u32>,
+    /// Which of them each hart saw last, if not the first.
+    last: Vec<(HartId, usize)>,
+    versions: Vec<Version>,
+}
+
+impl Varying {
+    fn new(bits: u32) -> Varying {
+        Varying {
+            contents: vec![bits],
+            last: Vec::new(),
+            versions: vec![Version {
+                hart: None,
+                context: None,
+                since: Since::Start,
+                content: 0,
+            }],
+        }
+    }
+
+    /// A hart executes this instruction: the number of a new version, if it was
+    /// another one before.
+    fn change(&mut self, hart: HartId, bits: u32) -> Option<usize> {
+        let known = self.contents.iter().position(|known| *known == bits);
+        let content = known.unwrap_or_else(|| {
+            self.contents.push(bits);
+            self.contents.len() - 1
+        });
+        let own = self.last.iter().position(|(id, _)| *id == hart);
+        let before = own
+            .and_then(|own| self.last.get(own))
+            .map_or(0, |own| own.1);
+        if content == before {
+            return None;
+        }
+        let version = |since, content| Version {
+            hart: Some(hart),
+            context: None,
+            since,
+            content,
+        };
+        match own.and_then(|own| self.last.get_mut(own)) {
+            Some(own) => own.1 = content,
+            None => {
+                self.last.push((hart, content));
+                self.versions.push(version(Since::Start, 0));
+            }
+        }
+        self.versions.push(version(Since::Start, content));
+        Some(self.versions.len() - 1)
+    }
+
+    /// As part of a history. What is said of one hart goes before what is said of all.
+    fn code(mut self, address: u64) -> VaryingCode {
+        self.versions.sort_by_key(|version| version.hart.is_none());
+        VaryingCode {
+            address,
+            len: 2,
+            contents: self.contents.iter().map(|bits| bytes(*bits)).collect(),
+            versions: self.versions,
+        }
+    }
+}
+
+/// An instruction as it is in memory.
+fn bytes(bits: u32) -> Vec<u8> {
+    let all = bits.to_le_bytes();
+    let len = usize::from(length(bits as u16)).min(all.len());
+    all.iter().take(len).copied().collect()
+}
+
+/// What is kept of a hart.
+#[derive(Clone, Debug)]
+struct Hart {
+    /// Halfwords that it has retired.
+    halfwords: u64,
+    seen: Box<[Seen]>,
+    /// Length of its decoded code when it was last looked at.
+    code_len: usize,
+    /// The last synchronisation: its offset and the halfwords before it.
+    sync: Option<(u64, u64)>,
+    /// Changes since.
+    unplaced: Vec<Change>,
+}
+
+impl Default for Hart {
+    fn default() -> Hart {
+        Hart {
+            halfwords: 0,
+            seen: vec![Seen::default(); SEEN].into(),
+            code_len: 0,
+            sync: None,
+            unplaced: Vec::new(),
+        }
+    }
+}
+
+/// A version of which the moment in the trace is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    address: u64,
+    version: usize,
+    /// Halfwords retired before.
+    at: u64,
+}
+
+/// A piece of decoded code at an address, all of which has always been the same.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    pc: u64,
+    first: u32,
+    bits: u32,
+    count: u16,
+}
+
+#[inline]
+fn slot(pc: u64) -> usize {
+    (pc >> 1 ^ pc >> 13) as usize & (SEEN - 1)
+}
+
+impl Hart {
+    /// Whether this is a piece that was looked at before.
+    #[inline]
+    fn knows(&self, piece: &Straight, bits: u32) -> bool {
+        self.seen.get(slot(piece.pc)).is_some_and(|seen| {
+            (seen.pc, seen.first, seen.bits) == (piece.pc, piece.first, bits)
+                && piece.count <= seen.count
+        })
+    }
+}
+
+impl CodeRecorder {
+    /// Nothing has been executed.
+    #[must_use]
+    pub fn new() -> CodeRecorder {
+        CodeRecorder::default()
+    }
+
+    /// Pieces of straight-line code.
+    pub fn straights(&mut self, id: HartId, code: &Straights<'_>) {
+        let hart = self.harts.of(id);
+        if code.code.len() < hart.code_len {
+            // Numbers mean other code now.
+            hart.seen.fill(Seen::default());
+        }
+        hart.code_len = code.code.len();
+        for piece in code.list {
+            let insns = code.insns(piece);
+            let (Some(first), Some(last)) = (insns.first(), insns.last()) else {
+                continue;
+            };
+            if !self.harts.of(id).knows(piece, first.bits) {
+                self.piece(id, piece, insns);
+            }
+            self.harts.of(id).halfwords += u64::from(last.end() / 2);
+        }
+    }
+
+    /// A piece that was not looked at lately.
+    #[inline(never)]
+    fn piece(&mut self, id: HartId, piece: &Straight, insns: &[Placed]) {
+        let mut constant = true;
+        for insn in insns {
+            let pc = piece.pc.wrapping_add(insn.offset.into());
+            constant &= self.see(id, pc, insn.bits, insn.offset / 2);
+        }
+        let (Some(first), true) = (insns.first(), constant) else {
+            return;
+        };
+        if let Some(slot) = self.harts.of(id).seen.get_mut(slot(piece.pc)) {
+            *slot = Seen {
+                pc: piece.pc,
+                first: piece.first,
+                bits: first.bits,
+                count: piece.count,
+            };
+        }
+    }
+
+    /// An instruction that retired.
+    pub fn insn(&mut self, id: HartId, insn: &Insn) {
+        self.see(id, insn.pc, insn.bits, 0);
+        self.harts.of(id).halfwords += u64::from(insn.len() / 2);
+    }
+
+    /// An instruction that trapped; `retires` if the trace counts it all the same.
+    pub fn trapped(&mut self, id: HartId, pc: u64, bits: u32, retires: bool) {
+        self.see(id, pc, bits, 0);
+        if retires {
+            self.harts.of(id).halfwords += u64::from(length(bits as u16) / 2);
+        }
+    }
+
+    /// A synchronisation message, which ends at this offset of the trace, names the
+    /// instruction of a hart before which so many halfwords had retired. To be called
+    /// when the instructions up to it were shown.
+    pub fn synchronised(&mut self, id: HartId, halfwords: u64, offset: u64) {
+        let hart = self.harts.of(id);
+        let before = hart.sync.replace((offset, halfwords));
+        let later = hart
+            .unplaced
+            .partition_point(|change| change.at < halfwords);
+        for change in hart.unplaced.drain(..later) {
+            place(&mut self.varying, change, before);
+        }
+    }
+
+    /// The history.
+    #[must_use]
+    pub fn finish(mut self) -> CodeHistory {
+        for (_, hart) in self.harts.iter_mut() {
+            for change in core::mem::take(&mut hart.unplaced) {
+                place(&mut self.varying, change, hart.sync);
+            }
+        }
+        let pieces = self.pieces();
+        let varying = self.varying.into_iter();
+        CodeHistory {
+            pieces,
+            varying: varying.map(|(at, code)| code.code(at)).collect(),
+        }
+    }
+
+    /// Code that was always the same, in order. Where such instructions overlap and do not
+    /// fit together, one of them is put among those that vary.
+    fn pieces(&mut self) -> Vec<CodePiece> {
+        let mut numbers: Vec<u64> = self.pages.keys().copied().collect();
+        numbers.sort_unstable();
+        let mut pieces: Vec<CodePiece> = Vec::new();
+        for number in numbers {
+            let Some(page) = self.pages.get(&number) else {
+                continue;
+            };
+            for (at, &bits) in page.bits.iter().enumerate() {
+                if bits == 0 || page.varies(at) {
+                    continue;
+                }
+                let address = (number << 12) + 2 * at as u64;
+                if !add(&mut pieces, address, &bytes(bits)) {
+                    self.varying.insert(address, Varying::new(bits));
+                }
+            }
+        }
+        pieces
+    }
+
+    /// Looks at an instruction, so many halfwords after those that were counted. Whether
+    /// it has always been the same.
+    fn see(&mut self, id: HartId, pc: u64, bits: u32, after: u16) -> bool {
+        let page = self.pages.entry(pc >> 12).or_insert_with(Page::new);
+        let at = (pc >> 1) as usize % PAGE;
+        let varies = page.varies(at);
+        match page.bits.get_mut(at) {
+            Some(known) if *known == bits && !varies => return true,
+            Some(known) if *known == 0 => {
+                *known = bits;
+                return true;
+            }
+            _ => {}
+        }
+        self.vary(id, pc, bits, after);
+        false
+    }
+
+    /// The same for one that has not.
+    #[cold]
+    fn vary(&mut self, id: HartId, pc: u64, bits: u32, after: u16) {
+        let at = (pc >> 1) as usize % PAGE;
+        if let Some(page) = self.pages.get_mut(&(pc >> 12))
+            && !page.varies(at)
+        {
+            let before = page.bits.get(at).copied().unwrap_or(0);
+            self.varying.insert(pc, Varying::new(before));
+            if let Some(word) = page.varies.get_mut(at / 64) {
+                *word |= 1 << (at % 64);
+            }
+            // It may be part of any of them.
+            for (_, hart) in self.harts.iter_mut() {
+                hart.seen.fill(Seen::default());
+            }
+        }
+        let Some(varying) = self.varying.get_mut(&pc) else {
+            return;
+        };
+        if let Some(version) = varying.change(id, bits) {
+            let hart = self.harts.of(id);
+            hart.unplaced.push(Change {
+                address: pc,
+                version,
+                at: hart.halfwords + u64::from(after),
+            });
+        }
+    }
+}
+
+/// Adds an instruction behind others; `false` if it contradicts the last of them.
+fn add(pieces: &mut Vec<CodePiece>, address: u64, bytes: &[u8]) -> bool {
+    if let Some(last) = pieces.last_mut() {
+        let at = address.wrapping_sub(last.address) as usize;
+        if let Some(known) = last.bytes.get(at..) {
+            let both = known.len().min(bytes.len());
+            if known.get(..both) != bytes.get(..both) {
+                return false;
+            }
+            last.bytes.extend(bytes.get(both..).unwrap_or_default());
+            return true;
+        }
+    }
+    pieces.push(CodePiece {
+        address,
+        bytes: bytes.to_vec(),
+    });
+    true
+}
+
+/// Says since when a version was in place: so long after the last synchronisation.
+fn place(varying: &mut BTreeMap<u64, Varying>, change: Change, sync: Option<(u64, u64)>) {
+    let varying = varying.get_mut(&change.address);
+    let version = varying.and_then(|varying| varying.versions.get_mut(change.version));
+    if let (Some(version), Some((offset, before))) = (version, sync) {
+        version.since = Since::Sync {
+            offset,
+            halfwords: change.at.saturating_sub(before),
+        };
+    }
+}

@@ -1,0 +1,224 @@
+//! Code that is not always the same at an address: patched by a kernel, written by a
+//! compiler at run time, or of another process.
+//!
+//! What is always the same stays in one space, so blocks of it serve everyone. Where
+//! the code differs, that space has a hole, and each version of the code in the hole
+//! is a space of its own. A walk that comes to a hole asks which version the hart saw
+//! at that moment ([`Spot`]), and asks again each time.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use hartrace_isa::Isa;
+
+use super::{Image, Space, SpaceId};
+use crate::{Context, HartId};
+
+/// From when on a version is in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Since {
+    /// From the start.
+    Start,
+    /// A number of halfwords after the instruction that a synchronisation message
+    /// names.
+    Sync {
+        /// Offset of the byte after the message in the stream.
+        offset: u64,
+        /// Halfwords that retired since.
+        halfwords: u64,
+    },
+    /// A time, in the unit of the trace. The first instructions that are certainly
+    /// later are those of the first message after it.
+    Time(u64),
+}
+
+/// A version of the code at some addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// For this hart only.
+    pub hart: Option<HartId>,
+    /// In this context only.
+    pub context: Option<Context>,
+    /// From when on.
+    pub since: Since,
+    /// Which of the contents.
+    pub content: usize,
+}
+
+/// A moment in the execution of a hart, as far as a decoder knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The hart.
+    pub hart: HartId,
+    /// The context it runs in, if reported.
+    pub context: Option<Context>,
+    /// Offset of the byte after the last synchronisation message, and the halfwords
+    /// retired since.
+    pub sync: Option<(u64, u64)>,
+    /// The last time that was reported.
+    pub time: Option<u64>,
+}
+
+impl Spot {
+    /// Whether this is certainly not before `since`; `None` if it is not known.
+    fn is_past(&self, since: Since) -> Option<bool> {
+        match since {
+            Since::Start => Some(true),
+            Since::Sync { offset, halfwords } => self.sync.map(|spot| (offset, halfwords) <= spot),
+            Since::Time(time) => self.time.map(|now| time <= now),
+        }
+    }
+}
+
+/// Puts something in its place among others, which mostly is behind them.
+fn insert<T>(list: &mut Vec<T>, new: T, key: impl Fn(&T) -> u64) {
+    let at = list.partition_point(|known| key(known) < key(&new));
+    list.insert(at, new);
+}
+
+/// Which version of a hole is there, and from when on.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    since: Since,
+    space: SpaceId,
+}
+
+/// The versions that one hart, or one context, sees one after the other.
+#[derive(Clone, Debug)]
+struct Sight {
+    hart: Option<HartId>,
+    context: Option<Context>,
+    /// In order.
+    changes: Vec<Change>,
+}
+
+impl Sight {
+    fn is_of(&self, spot: &Spot) -> bool {
+        self.hart.is_none_or(|hart| hart == spot.hart)
+            && (self.context.is_none() || self.context == spot.context)
+    }
+
+    /// The version at a moment; `None` if it is not known.
+    fn at(&self, spot: &Spot) -> Option<SpaceId> {
+        let past = |change: &Change| spot.is_past(change.since);
+        // All are placed alike: if one can be judged, all can.
+        past(self.changes.last()?)?;
+        let behind = self
+            .changes
+            .partition_point(|change| past(change) == Some(true));
+        let change = self.changes.get(behind.checked_sub(1)?)?;
+        Some(change.space)
+    }
+}
+
+/// Addresses whose code has several versions.
+#[derive(Clone, Debug)]
+struct Hole {
+    /// Addresses of instructions.
+    range: Range<u64>,
+    sights: Vec<Sight>,
+}
+
+/// All such addresses of an image.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Holes(Vec<Hole>);
+
+impl Holes {
+    fn find(&self, pc: u64) -> Option<&Hole> {
+        let behind = self.0.partition_point(|hole| hole.range.start <= pc);
+        let hole = self.0.get(behind.checked_sub(1)?)?;
+        hole.range.contains(&pc).then_some(hole)
+    }
+}
+
+impl Image {
+    /// The code at these addresses has several versions. Each of the contents begins at
+    /// the first of them, and may go on behind the last: an instruction belongs to the
+    /// place where it starts. Versions come in the order in which they were in place, and
+    /// those of a hart or a context go before those of all.
+    ///
+    /// The addresses must not overlap those of an earlier call.
+    ///
+    /// ```
+    /// use hartrace_flow::{HartId, Image, Since, SpaceId, Spot, Version};
+    /// use hartrace_isa::Isa;
+    ///
+    /// // A nop that became `c.jr ra` 100 halfwords after the message at offset 7.
+    /// let mut image = Image::new();
+    /// image.add_raw(SpaceId::FIRST, 0x1000, &[1, 0, 1, 0, 1, 0], Isa::RV64GC);
+    /// let version = |since, content| Version { hart: None, context: None, since, content };
+    /// let patched = Since::Sync { offset: 7, halfwords: 100 };
+    /// let versions = [version(Since::Start, 0), version(patched, 1)];
+    /// image.vary(0x1002..0x1004, &[&[1, 0], &[0x82, 0x80]], &versions, Isa::RV64GC);
+    ///
+    /// let at = |halfwords| Spot { hart: HartId(0), context: None, sync: Some((7, halfwords)), time: None };
+    /// let bits = |halfwords| {
+    ///     let space = image.space_at(SpaceId::FIRST, 0x1002, &at(halfwords)).unwrap();
+    ///     image.fetch(space, 0x1002).unwrap().bits
+    /// };
+    /// assert_eq!((bits(99), bits(100)), (1, 0x8082));
+    /// assert_eq!(image.fetch(SpaceId::FIRST, 0x1002), None, "it depends");
+    /// ```
+    pub fn vary(&mut self, range: Range<u64>, contents: &[&[u8]], versions: &[Version], isa: Isa) {
+        let spaces: Vec<SpaceId> = contents
+            .iter()
+            .map(|bytes| {
+                let space = self.push(Space {
+                    starts: Some((range.start, range.end)),
+                    ..Space::default()
+                });
+                self.add_raw(space, range.start, bytes, isa);
+                space
+            })
+            .collect();
+        let mut sights: Vec<Sight> = Vec::new();
+        for version in versions {
+            let Some(&space) = spaces.get(version.content) else {
+                continue;
+            };
+            let change = Change {
+                since: version.since,
+                space,
+            };
+            let (hart, context) = (version.hart, version.context);
+            let known = sights.iter_mut();
+            match known.rev().find(|s| (s.hart, s.context) == (hart, context)) {
+                Some(sight) => sight.changes.push(change),
+                None => sights.push(Sight {
+                    hart,
+                    context,
+                    changes: [change].into(),
+                }),
+            }
+        }
+        if let Some(first) = self.spaces.first_mut() {
+            insert(&mut first.barred, (range.start, range.end), |(start, _)| {
+                *start
+            });
+        }
+        insert(&mut self.holes.0, Hole { range, sights }, |hole| {
+            hole.range.start
+        });
+    }
+
+    /// Where the code at an address is at a moment: in this space, or in a version of a
+    /// hole in it. `None` if it is not known which.
+    #[must_use]
+    pub fn space_at(&self, space: SpaceId, pc: u64, spot: &Spot) -> Option<SpaceId> {
+        match self.holes.find(pc) {
+            None => Some(space),
+            Some(hole) => hole.sights.iter().find(|s| s.is_of(spot))?.at(spot),
+        }
+    }
+
+    /// Whether code at any address has several versions.
+    #[must_use]
+    pub fn varies(&self) -> bool {
+        !self.holes.0.is_empty()
+    }
+
+    /// Whether the code at an address has several versions.
+    pub(crate) fn varies_at(&self, pc: u64) -> bool {
+        self.holes.find(pc).is_some()
+    }
+}

@@ -1,0 +1,84 @@
+//! A walk through code that has several versions.
+
+use super::Walk;
+use crate::blocks::{BlockId, NOWHERE};
+use crate::{Blocks, Consumer, Context, Event, SpaceId, Spot};
+
+impl Walk {
+    /// What is walked next begins with the instruction that a synchronisation message
+    /// names, which ends at this offset of the stream.
+    pub fn sync(&mut self, offset: u64) {
+        self.sync = Some((offset, self.halfwords));
+    }
+
+    /// What follows happened at this time or later.
+    #[inline]
+    pub fn set_time(&mut self, time: u64) {
+        self.time = Some(time);
+    }
+
+    /// What follows happened in this context.
+    pub fn set_context(&mut self, context: Option<Context>) {
+        self.context = context;
+    }
+
+    /// The context, if it was reported.
+    #[must_use]
+    pub const fn context(&self) -> Option<Context> {
+        self.context
+    }
+
+    /// The moment at which it is.
+    #[must_use]
+    pub fn spot(&self) -> Spot {
+        Spot {
+            hart: self.hart,
+            context: self.context,
+            sync: self
+                .sync
+                .map(|(offset, before)| (offset, self.halfwords.wrapping_sub(before))),
+            time: self.time,
+        }
+    }
+
+    /// Goes on from another walk's moment.
+    pub fn set_spot(&mut self, spot: &Spot) {
+        self.context = spot.context;
+        self.time = spot.time;
+        self.sync = spot
+            .sync
+            .map(|(offset, since)| (offset, self.halfwords.wrapping_sub(since)));
+    }
+
+    /// The space of its context.
+    #[must_use]
+    pub(crate) const fn home(&self) -> SpaceId {
+        self.home
+    }
+
+    /// Stands before the instruction at an address that its space has no code for.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn land(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
+        self.pc = pc;
+        (self.space, self.block) = self.look(blocks, pc);
+    }
+
+    /// The version of the code at an address that the hart sees now, and the block in it.
+    #[cold]
+    pub(super) fn look(&self, blocks: &mut Blocks<'_>, pc: u64) -> (SpaceId, BlockId) {
+        let image = blocks.image();
+        match image.space_at(self.home, pc, &self.spot()) {
+            Some(space) => (space, blocks.find(space, pc)),
+            None => (self.home, NOWHERE),
+        }
+    }
+
+    /// Tells the consumer where the code of what follows is.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell<C: Consumer>(&mut self, out: &mut C) {
+        self.told = self.space;
+        self.pause |= out.event(self.hart, &Event::Code(self.space)).is_break();
+    }
+}
