@@ -126,6 +126,7 @@ pub(crate) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
         misaligned: value(&mut hart.misaligned, default.misaligned),
         update_ad: value(&mut hart.update_ad, default.update_ad),
         semihosting: value(&mut hart.semihosting, default.semihosting),
+        triggers: value(&mut hart.triggers, default.triggers),
         harts: value(&mut hart.harts, default.harts),
         quantum: value(&mut hart.quantum, default.quantum),
         seed: value(&mut hart.seed, default.seed),

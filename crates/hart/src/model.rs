@@ -211,6 +211,12 @@ impl Machine {
         let mut left = limit;
         while left > 0 && !watch.enough {
             self.hart.cpu.waiting = false;
+            // A step of its own, after the instruction that it belongs to.
+            if let Some(tval) = self.hart.cpu.triggers.late.take() {
+                left -= 1;
+                self.breakpoint(tval, watch);
+                continue;
+            }
             if self.hart.cpu.is_watched() {
                 left -= 1;
                 self.attempt_watched::<W>(watch);
@@ -224,7 +230,7 @@ impl Machine {
     fn attempt_watched<W: Width>(&mut self, watch: &mut Watch<'_>) {
         if let Before::Go(watched) = self.before_step(&mut Untraced(watch)) {
             self.attempt_unwatched::<W>(&mut 1, watch);
-            self.after_step(Some(watched), &mut Untraced(watch));
+            self.hart.cpu.triggers.late = self.finish_step(Some(watched)).breakpoint;
         }
     }
 

@@ -178,6 +178,8 @@ pub(crate) struct Triggers {
     counting: u32,
     /// Triggers that have fired for it.
     done: u32,
+    /// A model: the trap value of a breakpoint to be taken before anything else.
+    pub(crate) late: Option<u64>,
 }
 
 impl Triggers {
@@ -196,6 +198,7 @@ impl Triggers {
             traps: 0,
             counting: 0,
             done: 0,
+            late: None,
         }
     }
 

@@ -86,11 +86,18 @@ impl Machine {
     }
 
     /// Lets triggers fire that match when the instruction has retired, and counts it.
-    pub(crate) fn after_step<O: Observer>(
+    pub(super) fn after_step<O: Observer>(
         &mut self,
         watched: Option<Watched>,
         observer: &mut O,
     ) -> Option<Stop> {
+        let fired = self.finish_step(watched);
+        self.tell_fired(&fired, observer);
+        self.breakpoint(fired.breakpoint?, observer)
+    }
+
+    /// The same without consequences: what has fired.
+    pub(crate) fn finish_step(&mut self, watched: Option<Watched>) -> Fired {
         let mut fired = Fired::default();
         if let Some(mut watched) = watched
             && self.hart.cpu.retired > watched.retired
@@ -106,8 +113,7 @@ impl Machine {
             fired = self.look(&watched, true);
         }
         self.hart.cpu.triggers.end();
-        self.tell_fired(&fired, observer);
-        self.breakpoint(fired.breakpoint?, observer)
+        fired
     }
 
     fn look(&mut self, watched: &Watched, retired: bool) -> Fired {
@@ -133,7 +139,7 @@ impl Machine {
     }
 
     /// Takes the exception of a trigger. Other triggers do not match it.
-    fn breakpoint<O: Observer>(&mut self, tval: u64, observer: &mut O) -> Option<Stop> {
+    pub(crate) fn breakpoint<O: Observer>(&mut self, tval: u64, observer: &mut O) -> Option<Stop> {
         let code = cause::BREAKPOINT;
         if let Some(stop) = self.is_endless(Exception { code, tval }) {
             return Some(stop);

@@ -41,6 +41,7 @@ pub fn bad_config(config: &Config, error: &ConfigError) -> Diagnostic {
         | ConfigError::Clock
         | ConfigError::Cost
         | ConfigError::Slots
+        | ConfigError::Triggers
         | ConfigError::Records(_) => Diagnostic::new(Code::ConfigValue, message),
     }
 }
