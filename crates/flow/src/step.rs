@@ -287,8 +287,9 @@ pub struct Access {
 /// thirteen registers, the stack pointer and as many accesses.
 ///
 /// The built-in hart reports every register, every CSR and every byte of memory that
-/// changes, with these exceptions: counters, time and pending interrupts run
-/// by themselves, so that only writes of programs to them are reported; the A and
+/// changes, with these exceptions: counters, time, pending interrupts, and the counts and
+/// hits of debug triggers run by themselves, so that only writes of programs to them are
+/// reported; the A and
 /// D bits that a page-table walker sets; bit 1 of `mepc` and `sepc`, which is
 /// hidden while `misa` has no C. What an instruction that traps has read, or
 /// a misaligned store of it has left in the first of two pages, is not reported

@@ -755,6 +755,7 @@ fn programs_of_the_repository_say_what_they_should() {
         "harts",
         "exceptions",
         "modes",
+        "triggers",
         "dense",
         "semihost",
     ] {
