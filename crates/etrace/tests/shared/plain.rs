@@ -373,7 +373,6 @@ fn items(image: &Image, events: &[Event]) -> Result<Items, String> {
                     tval: trap.tval,
                     epc: trap.epc,
                     handler: trap.handler,
-                    pending: None,
                 }));
             }
             Event::Mark(Mark::On) => items.push(plain::Item::Start),
