@@ -13,9 +13,10 @@ fn is_free_running(csr: u16) -> bool {
     matches!(csr, 0x144 | 0x344) || matches!(csr & !0x80, 0xb00 | 0xb02 | 0xc00..=0xc02)
 }
 
-/// CSRs that show bits of others: sstatus, sie, fcsr.
+/// CSRs that show bits of others: sstatus, sie, fcsr, and the trigger that is selected,
+/// whose counts and hits run by themselves.
 fn is_view(csr: u16) -> bool {
-    matches!(csr, 0x003 | 0x100 | 0x104)
+    matches!(csr, 0x003 | 0x100 | 0x104 | 0x7a1..=0x7a3)
 }
 
 /// The bits of a CSR that change by telling only. Of an exception pc, bit 1
