@@ -34,6 +34,9 @@ impl SpaceId {
     /// The space an image starts with.
     pub const FIRST: SpaceId = SpaceId(0);
 
+    /// No space.
+    pub(crate) const NONE: SpaceId = SpaceId(u32::MAX);
+
     /// Position in the order of creation.
     #[must_use]
     pub const fn index(self) -> usize {

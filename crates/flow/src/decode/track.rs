@@ -207,6 +207,10 @@ impl Track {
             self.walk.set_spot(spot);
         }
         self.walk.enter(blocks, state.space);
+        if state.spot.is_some() {
+            // The consumer may have been told anything.
+            self.walk.tell_again();
+        }
         self.walk
             .restart(blocks, state.constant.unwrap_or(state.pc));
         if state.constant.is_some() {

@@ -50,6 +50,11 @@ impl Walk {
             .map(|(offset, since)| (offset, self.halfwords.wrapping_sub(since)));
     }
 
+    /// The consumer does not know in which space the walk is.
+    pub(crate) fn tell_again(&mut self) {
+        self.told = SpaceId::NONE;
+    }
+
     /// The space of its context.
     #[must_use]
     pub(crate) const fn home(&self) -> SpaceId {
