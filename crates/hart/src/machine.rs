@@ -9,7 +9,6 @@ mod watch;
 
 pub use load::LoadError;
 pub(crate) use load::tree;
-pub(crate) use watch::Before;
 
 use core::fmt;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use hartrace_isa::{Xlen, csr};
 use crate::cpu::{Cpu, interrupt};
 use crate::csr::{Aftermath, merge};
 use crate::exec::{Brake, Leave};
-use crate::machine::{Before, Machine};
+use crate::machine::Machine;
 use crate::system;
 use crate::width::{Rv32, Rv64, Width};
 
@@ -228,7 +228,7 @@ impl Machine {
 
     /// Attempts one instruction that triggers may match.
     fn attempt_watched<W: Width>(&mut self, watch: &mut Watch<'_>) {
-        if let Before::Go(watched) = self.before_step(&mut Untraced(watch)) {
+        if let Ok(watched) = self.before_step(&mut Untraced(watch)) {
             self.attempt_unwatched::<W>(&mut 1, watch);
             self.hart.cpu.triggers.late = self.finish_step(Some(watched)).breakpoint;
         }

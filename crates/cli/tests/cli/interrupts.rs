@@ -327,3 +327,39 @@ fn a_trace_without_interrupts() {
     let json = succeeds(&["interrupts", &trace, "-f", "json"]);
     assert_eq!(json.lines().count(), 1);
 }
+
+/// Rows of several harts have a column for the hart; each hart has its own steps, and its
+/// own latencies.
+#[test]
+fn several_harts_in_one_table() {
+    let folder = Folder::new();
+    let elf = repository().join("programs/harts/harts-rv64gc.elf");
+    let elf = elf.to_str().unwrap();
+    let [log, rows] = ["t.json", "t.csv"].map(|name| folder.name(name));
+    let to = [format!("json={log}"), format!("ingress={rows}")];
+    let mut args = vec!["run", "-q", elf, "--harts", "3"];
+    args.extend(["--log", &to[0], "--log", &to[1]]);
+    assert_eq!(run(&args).status.code(), Some(0));
+    let steps = lines(&fs::read_to_string(&log).unwrap());
+    for hart in 0..3u32 {
+        let own = steps.iter().filter(|step| step["hart"] == hart);
+        let number = hart.to_string();
+        let chosen = ["-e", elf, "--hart", &number];
+        let pcs = succeeds(&[&["log", &rows, "--to", "pc"], &chosen[..]].concat());
+        let expected = own.clone().filter(|step| step["type"] == "insn");
+        let expected = expected.map(|step| format!("{:016x}", hex(&step["pc"])));
+        assert!(pcs.lines().map(str::to_owned).eq(expected), "hart {hart}");
+        let traps = own.filter(|step| step["pending"].is_string());
+        let latency = |step: &Value| hex(&step["time"]) - hex(&step["pending"]);
+        let mut latencies: Vec<u64> = traps.map(latency).collect();
+        latencies.sort_unstable();
+        let report = [&["interrupts", &rows, "-f", "json"], &chosen[..]].concat();
+        let report = lines(&succeeds(&report));
+        let cause = report.iter().find(|v| v["type"] == "cause").unwrap();
+        assert_eq!(cause["latency"]["count"], latencies.len());
+        assert_eq!(cause["latency"]["min"], latencies[0]);
+        let delayed = report.iter().find(|v| v["type"] == "delayed").unwrap();
+        assert_eq!(delayed["latency"], *latencies.last().unwrap());
+        assert_eq!(delayed["hart"], hart);
+    }
+}

@@ -5,7 +5,7 @@ use hartrace_flow::Observer;
 use hartrace_isa::Op;
 
 use crate::exec::{Leave, NoBrake};
-use crate::machine::{Before, Machine, Stop};
+use crate::machine::{Machine, Stop};
 use crate::system;
 use crate::width::Width;
 
@@ -139,9 +139,9 @@ impl Machine {
             let watched = match again {
                 true => None,
                 false => match self.before_step(observer) {
-                    Before::Go(watched) => Some(watched),
-                    Before::Taken => return Pause::Look,
-                    Before::Stop(stop) => return Pause::Stop(stop),
+                    Ok(watched) => Some(watched),
+                    Err(None) => return Pause::Look,
+                    Err(Some(stop)) => return Pause::Stop(stop),
                 },
             };
             let before = self.hart.cpu.retired;

@@ -28,30 +28,23 @@ pub(crate) struct Watched {
 
 type Accesses = Few<Touched, 16>;
 
-/// What came of looking at an instruction before it is executed.
-pub(crate) enum Before {
-    /// It is to be executed.
-    Go(Watched),
-    /// A breakpoint was taken instead.
-    Taken,
-    /// Breakpoints are taken for ever.
-    Stop(Stop),
-}
-
 impl Machine {
     /// Executes one instruction, with a look at what it does.
     pub(super) fn step_watched<W: Width, O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         let watched = match self.before_step(observer) {
-            Before::Go(watched) => watched,
-            Before::Taken => return None,
-            Before::Stop(stop) => return Some(stop),
+            Ok(watched) => watched,
+            Err(stop) => return stop,
         };
         let stop = self.execute::<W, O>(&mut 1, observer);
         self.after_step(Some(watched), observer).or(stop)
     }
 
-    /// Lets triggers fire that match the instruction at pc before it retires.
-    pub(crate) fn before_step<O: Observer>(&mut self, observer: &mut O) -> Before {
+    /// Lets triggers fire that match the instruction at pc before it retires. `Err` if a
+    /// breakpoint was taken instead of it, with a stop if that happens for ever.
+    pub(crate) fn before_step<O: Observer>(
+        &mut self,
+        observer: &mut O,
+    ) -> Result<Watched, Option<Stop>> {
         let cpu = &mut self.hart.cpu;
         let (pc, mode) = (cpu.pc, cpu.mode);
         let now = cpu.circumstances(mode, mode);
@@ -78,11 +71,11 @@ impl Machine {
         }
         self.tell_fired(&fired, observer);
         let Some(tval) = fired.breakpoint else {
-            return Before::Go(watched);
+            return Ok(watched);
         };
         let stop = self.breakpoint(tval, observer);
         self.hart.cpu.triggers.end();
-        stop.map_or(Before::Taken, Before::Stop)
+        Err(stop)
     }
 
     /// Lets triggers fire that match when the instruction has retired, and counts it.

@@ -265,6 +265,7 @@ fn random_blocks_read_back_as_they_were_written() {
             lost: coin(),
             power_down: coin(),
             pending: coin(),
+            hart: false,
             accesses: 0,
         };
         let retirement = rng.one_of([Iretire::Instructions, Iretire::Halfwords]);
