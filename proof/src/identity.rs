@@ -138,6 +138,7 @@ impl Teller {
                 handler: Some(next),
                 cause: Cause::Unknown,
                 tval: None,
+                pending: None,
             }));
         } else if !self.is_known(row, next) {
             self.message(Then::Target(next));

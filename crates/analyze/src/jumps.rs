@@ -353,6 +353,7 @@ mod tests {
             handler: Some(0x1100),
             cause: hartrace_flow::Cause::Unknown,
             tval: None,
+            pending: None,
         });
         let back = Event::Run(run(0x1100, 2, Exit::TrapReturn, 0x1010));
         for event in [round, round, trap, back, round, round] {

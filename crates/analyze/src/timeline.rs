@@ -181,6 +181,8 @@ pub struct TrapSpan {
     pub depth: i32,
     /// How much of it the hart spent in other threads.
     pub away: Position,
+    /// When an interrupt became pending, in the unit of the trace, if that is reported.
+    pub pending: Option<u64>,
 }
 
 impl TrapSpan {
@@ -193,6 +195,14 @@ impl TrapSpan {
         }
         let length = self.end?.on(axis).saturating_sub(self.begin.on(axis));
         Some(length.saturating_sub(self.away.on(axis)))
+    }
+
+    /// The time from when an interrupt became pending to the first instruction of its
+    /// handler; `None` if either is not known.
+    #[must_use]
+    pub fn latency(&self) -> Option<u64> {
+        let taken = Some(self.begin.time).filter(|&time| time > 0)?;
+        taken.checked_sub(self.pending?)
     }
 
     /// The hart was in another thread meanwhile.
@@ -244,6 +254,11 @@ pub trait TimelineSink {
     /// A slice has ended.
     fn end(&mut self, track: TrackId, slice: &Slice) {
         let _ = (track, slice);
+    }
+
+    /// A trap was taken; its slice begins next. Nothing is known yet of its end.
+    fn trapped(&mut self, trap: &TrapSpan) {
+        let _ = trap;
     }
 
     /// A trap has ended, or will not end.

@@ -127,6 +127,7 @@ pub(crate) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
         update_ad: value(&mut hart.update_ad, default.update_ad),
         cache_block: value(&mut hart.cache_block, default.cache_block),
         semihosting: value(&mut hart.semihosting, default.semihosting),
+        triggers: value(&mut hart.triggers, default.triggers),
         harts: value(&mut hart.harts, default.harts),
         quantum: value(&mut hart.quantum, default.quantum),
         seed: value(&mut hart.seed, default.seed),

@@ -106,6 +106,7 @@ mod tests {
             handler: None,
             cause: Cause::Exception(Some(15)),
             tval: Some(0x4000_fff0),
+            pending: None,
         };
         let words = "store page fault (15) at 0x80002388, value 0x4000fff0";
         assert_eq!(trap.to_string(), words);
@@ -121,6 +122,7 @@ mod tests {
                 handler: Some(0x100),
                 cause,
                 tval: None,
+                pending: None,
             };
             let rest = " at an unknown address, handler 0x100";
             assert_eq!(trap.to_string(), [words, rest].concat());

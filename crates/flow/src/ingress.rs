@@ -77,6 +77,9 @@ pub struct Ingress {
     /// trace that the steps come from was switched off. Encoders stop as they
     /// do for a filter.
     pub untraced: bool,
+    /// Not a signal: when the interrupt of `itype` 2 became pending, if the source of the
+    /// steps reports it. Encoders have no use for it.
+    pub pending: Option<u64>,
 }
 
 /// Takes what the port shows.
@@ -139,6 +142,7 @@ impl Default for Ingress {
             external: 0,
             lost: false,
             untraced: false,
+            pending: None,
         }
     }
 }

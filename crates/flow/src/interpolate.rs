@@ -384,6 +384,7 @@ mod tests {
             handler: Some(0x1020),
             cause: crate::Cause::Unknown,
             tval: None,
+            pending: None,
         });
         let events = [
             run(0x1000, 1),

@@ -91,6 +91,9 @@ pub struct Trap {
     pub cause: Cause,
     /// The trap value, where it is known.
     pub tval: Option<u64>,
+    /// When an interrupt became pending, in the unit of the source's time: when its bit in
+    /// `mip` was set. `None` for exceptions, and where the source does not report it.
+    pub pending: Option<u64>,
 }
 
 /// Why a trap was taken, as far as the source knows.
@@ -298,8 +301,9 @@ pub struct Access {
 /// thirteen registers, the stack pointer and as many accesses.
 ///
 /// The built-in hart reports every register, every CSR and every byte of memory that
-/// changes, with these exceptions: counters, time and pending interrupts run
-/// by themselves, so that only writes of programs to them are reported; the A and
+/// changes, with these exceptions: counters, time, pending interrupts, and the counts and
+/// hits of debug triggers run by themselves, so that only writes of programs to them are
+/// reported; the A and
 /// D bits that a page-table walker sets; bit 1 of `mepc` and `sepc`, which is
 /// hidden while `misa` has no C. What an instruction that traps has read, or
 /// a misaligned store of it has left in the first of two pages, is not reported

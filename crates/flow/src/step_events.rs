@@ -346,6 +346,7 @@ mod tests {
             handler: Some(0x100),
             cause: Cause::Interrupt(Some(7)),
             tval: None,
+            pending: None,
         };
         let steps = [
             Step::Insn(Insn {

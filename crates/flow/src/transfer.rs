@@ -231,6 +231,7 @@ mod tests {
             handler: Some(handler),
             cause,
             tval: None,
+            pending: None,
         }
     }
 

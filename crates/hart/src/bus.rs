@@ -4,6 +4,7 @@ use crate::clint::{CLINT, Clint};
 use crate::cpu::{Cpu, interrupt};
 use crate::devices::Devices;
 use crate::memory::Memory;
+use crate::pending::Due;
 
 /// Where time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +88,24 @@ impl Bus {
         pending
     }
 
-    /// The cycle count at which it will be so late; `None` if someone else advances time
-    /// or it is out of reach. `mtime` must be up to date.
+    /// The bits of `mip` that the timers of the hart that runs set, and when.
+    pub(crate) fn timers_due(&self) -> [Due; 2] {
+        [
+            (interrupt::MTI, self.deadline),
+            (interrupt::STI, self.supervisor_deadline),
+        ]
+    }
+
+    /// The cycle count at which it will be so late, or now; `None` if someone else
+    /// advances time or it is out of reach. `mtime` must be up to date.
     fn cycle_of(&self, tick: u64, cycles: u64) -> Option<u64> {
         let Clock::Cycles { per_tick, .. } = self.clock else {
             return None;
         };
         let ticks = tick.saturating_sub(self.clint.mtime);
+        if ticks == 0 {
+            return Some(cycles);
+        }
         (cycles / per_tick)
             .checked_add(ticks)?
             .checked_mul(per_tick)
@@ -112,13 +124,15 @@ impl Bus {
         self.alarm = tick.and_then(|tick| self.cycle_of(tick, cycles));
     }
 
-    /// Lets devices do what is due.
-    pub(crate) fn ring(&mut self, cycles: u64) {
-        if self.alarm.is_some_and(|cycle| cycles >= cycle) {
+    /// Lets devices do what is due. Gives the bits of `mip` that this may set, and when.
+    pub(crate) fn ring(&mut self, cycles: u64) -> Due {
+        let rings = self.alarm.filter(|&cycle| cycles >= cycle);
+        if rings.is_some() {
             self.set_time(cycles);
             self.devices.tick(self.clint.mtime);
             self.alarm = None;
         }
+        (interrupt::EXTERNAL, rings)
     }
 
     /// Reads a device register: `len` aligned bytes at a physical address that

@@ -10,6 +10,7 @@ use crate::cost::Costs;
 use crate::devices::{SLOTS, Virtio};
 use crate::fdt::{self, BOOT_ROM, SPIKE_MEMORY};
 use crate::memory::{MemoryError, PAGE, Region};
+use crate::triggers::MOST as MOST_TRIGGERS;
 
 /// Which machine a hart stands in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +71,8 @@ pub struct Config {
     pub cache_block: u64,
     /// Semihosting calls are served.
     pub semihosting: bool,
+    /// Debug triggers of a hart, 0 to 32.
+    pub triggers: u32,
     /// What is in the slots for virtio devices, of our own machine: at most
     /// [`SLOTS`].
     pub virtio: Vec<Virtio>,
@@ -129,6 +132,7 @@ impl Config {
             update_ad: false,
             cache_block: 64,
             semihosting: !spike,
+            triggers: 4,
             virtio: Vec::new(),
             epoch: 0,
             ctr: hartrace_ctr::Config::new(Version::default(), xlen),
@@ -304,6 +308,9 @@ impl Config {
         if !self.cache_block.is_power_of_two() || !CACHE_BLOCKS.contains(&self.cache_block) {
             return Err(ConfigError::CacheBlock);
         }
+        if self.triggers > MOST_TRIGGERS {
+            return Err(ConfigError::Triggers);
+        }
         if self.virtio.len() > SLOTS {
             return Err(ConfigError::Slots);
         }
@@ -391,6 +398,8 @@ pub enum ConfigError {
     CacheBlock,
     /// An instruction that takes no time.
     Cost,
+    /// More debug triggers than a hart can have.
+    Triggers,
     /// More virtio devices than there are slots for them.
     Slots,
     /// Control transfer records that cannot be.
@@ -406,6 +415,9 @@ impl fmt::Display for ConfigError {
             }
             ConfigError::Memory(why) => why.fmt(f),
             ConfigError::Records(why) => why.fmt(f),
+            ConfigError::Triggers => {
+                write!(f, "a hart has at most {MOST_TRIGGERS} debug triggers")
+            }
             ConfigError::Slots => write!(f, "the machine has {SLOTS} slots for virtio devices"),
             ConfigError::Harts { most: 1 } => {
                 f.write_str("the platform \"spike\" has exactly one hart; \"virt\" can have more")

@@ -5,7 +5,9 @@ use hartrace_isa::{Ext, Isa, Xlen, csr};
 
 use crate::events::Events;
 use crate::notes::Records;
+use crate::pending::{Due, Pending};
 use crate::pmp::Pmp;
+use crate::triggers::Triggers;
 
 /// A register that swallows writes to x0, so that the interpreter need not ask.
 pub(crate) const SINK: u8 = 32;
@@ -132,6 +134,8 @@ pub(crate) struct Cpu {
     /// programs, and of the signals of the interrupt controller.
     pub(crate) external_written: u64,
     external_signals: u64,
+    /// When its bits were set.
+    pub(crate) pending: Pending,
     pub(crate) mtvec: u64,
     pub(crate) menvcfg: u64,
     pub(crate) senvcfg: u64,
@@ -162,6 +166,7 @@ pub(crate) struct Cpu {
     /// Control transfer records, if there are any.
     pub(crate) records: Option<Box<Records>>,
     pub(crate) pmp: Pmp,
+    pub(crate) triggers: Triggers,
 
     /// What programs read as `mcycle` and `minstret`.
     pub(crate) mcycle: u64,
@@ -223,6 +228,7 @@ impl Cpu {
             mip: 0,
             external_written: 0,
             external_signals: 0,
+            pending: Pending::default(),
             mtvec: 0,
             menvcfg: 0,
             senvcfg: 0,
@@ -249,6 +255,7 @@ impl Cpu {
             sstateen0: 0,
             records: None,
             pmp: Pmp::open(isa.xlen()),
+            triggers: Triggers::new(0, isa.xlen(), false),
             mcycle: 0,
             minstret: 0,
             wrote_mcycle: false,
@@ -269,6 +276,12 @@ impl Cpu {
     /// The software context of trace: the context CSRs.
     pub(crate) fn context(&self) -> Context {
         Context::new(self.scontext as u32, self.mcontext as u32)
+    }
+
+    /// Whether triggers may match the next instruction.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.triggers.watches(self.mode)
     }
 
     /// Bits that must be zero in a jump target.
@@ -365,8 +378,9 @@ impl Cpu {
         self.wrote_mcycle = false;
         if !self.events.is_idle() {
             let inhibited = self.mcountinhibit;
-            if self.events.count(mode, inhibited, instructions, cycles) {
+            if let Some(ago) = self.events.count(mode, inhibited, instructions, cycles) {
                 self.mip |= interrupt::LCOFI;
+                self.pending.note(self.mip, self.cycles - ago);
             }
         }
     }
@@ -387,11 +401,12 @@ impl Cpu {
         (self.menvcfg & envcfg::STCE != 0).then_some(self.stimecmp)
     }
 
-    /// Sets the bits of `mip` that come from outside.
-    pub(crate) fn set_outside_interrupts(&mut self, pending: u64) {
+    /// Sets the bits of `mip` that come from outside, some of them when time has come.
+    pub(crate) fn set_outside_interrupts(&mut self, pending: u64, due: &[Due]) {
         self.mip = self.mip & !self.outside_interrupts() | pending;
         self.external_signals = pending & interrupt::EXTERNAL;
         self.sum_up_external();
+        self.pending.look(self.mip, self.cycles, due);
     }
 
     /// Sets the external interrupts in `mip`, as far as they are written.

@@ -185,7 +185,7 @@ impl Cpu {
             csr::MISELECT if self.isa.has(Ext::Smcsrind) => self.miselect,
             csr::PMPCFG0..=csr::PMPCFG15 => self.pmpcfg(csr)?,
             csr::PMPADDR0..=csr::PMPADDR63 => self.pmp.addr(usize::from(csr - csr::PMPADDR0)),
-            csr::TSELECT..=csr::TINFO => 0,
+            csr::TSELECT..=csr::TINFO => self.triggers.read(csr),
             csr::MCONTEXT => self.mcontext,
             csr::SCOUNTOVF => self.scountovf()?,
             csr::MVENDORID | csr::MIMPID | csr::MCONFIGPTR => 0,
@@ -276,6 +276,10 @@ impl Cpu {
             csr::SIREG..=csr::SIREG6 | csr::MIREG..=csr::MIREG6 => {
                 self.write_alias(csr, value, wrote)
             }
+            csr::TSELECT..=csr::TDATA3 => {
+                self.triggers.write(csr, value);
+                wrote(csr, self.triggers.read(csr));
+            }
             csr::PMPCFG0..=csr::PMPADDR63 => after.translation = self.write_pmp(csr, value, wrote),
             _ if self.is_record_csr(csr) => self.write_record_csr(csr, value, wrote),
             csr::MHPMEVENT3..=csr::MHPMEVENT31 | csr::MHPMEVENT3H..=csr::MHPMEVENT31H => {
@@ -299,7 +303,6 @@ impl Cpu {
             0
         };
         let blocks = self.cache_block_fields();
-        let mut shown = None;
         let (register, mask) = match csr {
             csr::STVEC => (&mut self.stvec, !2),
             csr::SCOUNTEREN => (&mut self.scounteren, counters),
@@ -323,11 +326,6 @@ impl Cpu {
             csr::SENVCFG => (&mut self.senvcfg, blocks & envcfg::without_reserved(value)),
             // The mode is always 0, a jump table.
             csr::JVT => (&mut self.jvt, !0x3f),
-            // Registers without a writable bit.
-            csr::TSELECT => {
-                shown = Some(0);
-                (&mut 0, 0)
-            }
             _ => return,
         };
         *register = value & mask;
@@ -335,7 +333,7 @@ impl Cpu {
         let epc = self.epc_mask();
         let value = match csr {
             csr::SEPC | csr::MEPC => now & epc,
-            _ => shown.unwrap_or(now),
+            _ => now,
         };
         wrote(csr, value);
     }

@@ -3,7 +3,7 @@
 
 use hartrace_flow::Mode;
 
-use crate::cpu::{Cpu, interrupt};
+use crate::cpu::Cpu;
 
 /// The overflow bit of `mhpmevent`, which also keeps the next overflow quiet.
 const OF: u64 = 1 << 63;
@@ -123,8 +123,8 @@ impl Events {
         self.selected | self.written == 0
     }
 
-    /// Counts what has happened in a mode. True when an interrupt is asked
-    /// for.
+    /// Counts what has happened in a mode. When an interrupt is asked for, gives how many
+    /// cycles ago that was: exactly where all instructions take as long.
     #[cold]
     pub(crate) fn count(
         &mut self,
@@ -132,8 +132,8 @@ impl Events {
         inhibited: u64,
         instructions: u64,
         cycles: u64,
-    ) -> bool {
-        let mut asks = false;
+    ) -> Option<u64> {
+        let mut asks = None;
         for number in members(self.selected & !self.written & !inhibited as u32) {
             let pair = self
                 .counters
@@ -152,7 +152,16 @@ impl Events {
             let (sum, over) = counter.overflowing_add(more);
             *counter = sum;
             if over {
-                asks |= *event & OF == 0;
+                if *event & OF == 0 {
+                    let ago = match selector(*event) {
+                        CYCLES => sum,
+                        _ => sum
+                            .saturating_mul(cycles)
+                            .checked_div(instructions)
+                            .unwrap_or(0),
+                    };
+                    asks = asks.max(Some(ago));
+                }
                 *event |= OF;
             }
         }
@@ -190,12 +199,9 @@ impl Room {
 
 impl Cpu {
     /// How long the current mode can run before an overflow interrupt becomes
-    /// pending that is enabled.
+    /// pending.
     pub(crate) fn room(&self) -> Room {
         let mut room = Room::NEVER;
-        if self.mie & interrupt::LCOFI == 0 {
-            return room;
-        }
         for number in members(self.events.selected & !self.mcountinhibit as u32) {
             let (event, counter) = (
                 self.events.event(number as u16),

@@ -113,6 +113,7 @@ mod memory;
 mod mmu;
 mod model;
 mod notes;
+mod pending;
 mod pieces;
 mod pmp;
 mod program;
@@ -120,6 +121,7 @@ mod row;
 mod system;
 #[cfg(test)]
 mod tests;
+mod triggers;
 mod vigil;
 mod width;
 

@@ -5,6 +5,7 @@ mod outside;
 mod quantum;
 mod serve;
 mod turns;
+mod watch;
 
 pub use load::LoadError;
 pub(crate) use load::tree;
@@ -277,6 +278,9 @@ impl Machine {
             self.take_interrupt(code, observer);
             return None;
         }
+        if self.hart.cpu.is_watched() {
+            return self.step_watched::<W, O>(observer);
+        }
         let mut budget = until.min(self.glance).saturating_sub(self.instructions());
         budget = budget.min(self.turns.budget(&self.hart));
         let cpu = &self.hart.cpu;
@@ -289,7 +293,7 @@ impl Machine {
             let sure = alarm.saturating_sub(cpu.cycles) / self.hart.costs.most();
             budget = budget.min(sure.max(1));
         }
-        if cpu.mie & interrupt::LCOFI != 0 {
+        if !cpu.events.is_idle() {
             budget = budget.min(cpu.room().budget(self.hart.costs.most()));
         }
         self.execute::<W, O>(&mut budget, observer)
@@ -369,6 +373,7 @@ impl Machine {
     /// After a store to a watched page.
     pub(crate) fn settle(&mut self) {
         self.forget_stale();
+        self.refresh_timer();
         self.bus.find_deadline(&self.hart.cpu);
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
@@ -380,8 +385,20 @@ impl Machine {
     /// The pending bits that come from the CLINT and from devices.
     pub(crate) fn refresh_interrupts(&mut self) {
         let cpu = &mut self.hart.cpu;
-        self.bus.ring(cpu.cycles);
-        cpu.set_outside_interrupts(self.bus.interrupts(cpu));
+        let [machine, supervisor] = self.bus.timers_due();
+        let due = [self.bus.ring(cpu.cycles), machine, supervisor];
+        cpu.set_outside_interrupts(self.bus.interrupts(cpu), &due);
+    }
+
+    /// Before the deadlines of timers are found again: a timer may be due already.
+    fn refresh_timer(&mut self) {
+        let cpu = &self.hart.cpu;
+        let due = self.bus.timers_due().iter().any(|(timer, deadline)| {
+            cpu.mip & timer == 0 && deadline.is_some_and(|cycle| cycle <= cpu.cycles)
+        });
+        if due {
+            self.refresh_interrupts();
+        }
     }
 
     /// `wrs`: the hart waits for a store of another one to what it has reserved, or for
@@ -441,6 +458,7 @@ impl Machine {
     fn next_interrupt(&self) -> Option<u64> {
         let cpu = &self.hart.cpu;
         let overflow = cpu.cycles.checked_add(cpu.room().cycles);
+        let overflow = overflow.filter(|_| cpu.mie & interrupt::LCOFI != 0);
         let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
         let external = cpu.mie & (interrupt::MEI | interrupt::SEI) != 0;
         let alarm = self.bus.alarm.filter(|_| external);
@@ -458,7 +476,8 @@ impl Machine {
             near && cpu.mie & bit != 0
         });
         let device = self.bus.alarm.is_some() || self.awaits_input();
-        cpu.mip & cpu.mie != 0 || timer || device || cpu.room().is_finite()
+        let overflow = cpu.mie & interrupt::LCOFI != 0 && cpu.room().is_finite();
+        cpu.mip & cpu.mie != 0 || timer || device || overflow
     }
 
     /// The hart jumps to itself and no interrupt will take it away.
@@ -492,16 +511,22 @@ impl Machine {
         bits: Option<u32>,
         observer: &mut O,
     ) -> Result<(), Stop> {
-        if self.hart.vigil.sees_loop(&self.hart.cpu, exception) {
-            return Err(Stop::TrapLoop {
-                epc: self.hart.cpu.pc,
-                code: exception.code,
-                tval: exception.tval,
-            });
+        if let Some(stop) = self.is_endless(exception) {
+            return Err(stop);
         }
         let cause = Cause::Exception(Some(exception.code));
         self.trap(cause, exception.tval, bits, observer);
         Ok(())
+    }
+
+    /// Whether an exception that is about to be taken is one of an endless row.
+    fn is_endless(&mut self, exception: Exception) -> Option<Stop> {
+        let endless = self.hart.vigil.sees_loop(&self.hart.cpu, exception);
+        endless.then_some(Stop::TrapLoop {
+            epc: self.hart.cpu.pc,
+            code: exception.code,
+            tval: exception.tval,
+        })
     }
 
     /// Whether the hart is in what looks like an endless row of traps. For a run
@@ -547,8 +572,28 @@ impl Machine {
         self.trap(Cause::Interrupt(Some(code)), 0, None, observer);
     }
 
-    /// Takes a trap and reports it.
+    /// Takes a trap and reports it, and lets triggers for it fire.
     pub(crate) fn trap<O: Observer>(
+        &mut self,
+        cause: Cause,
+        tval: u64,
+        bits: Option<u32>,
+        observer: &mut O,
+    ) {
+        let from = self.hart.cpu.mode;
+        let watched = self.hart.cpu.triggers.watches_traps(from);
+        if watched && matches!(cause, Cause::Interrupt(_)) {
+            let now = self.hart.cpu.circumstances(from, from);
+            self.hart.cpu.triggers.count_interrupt(&now);
+        }
+        self.take_trap(cause, tval, bits, observer);
+        if watched {
+            self.watch_trap(cause, from, observer);
+        }
+    }
+
+    /// Takes a trap and reports it.
+    fn take_trap<O: Observer>(
         &mut self,
         cause: Cause,
         tval: u64,
@@ -583,6 +628,10 @@ impl Machine {
             handler: Some(hart.cpu.pc),
             cause,
             tval: Some(hart.cpu.xlen().wrap(tval)),
+            pending: match cause {
+                Cause::Interrupt(Some(code)) => hart.cpu.pending.since(code),
+                _ => None,
+            },
         };
         let step = TrapStep {
             trap,

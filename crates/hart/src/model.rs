@@ -32,6 +32,19 @@ impl Observer for Watch<'_> {
     }
 }
 
+/// The same without the trace actions of triggers, which are no steps of a model.
+struct Untraced<'w, 'a>(&'w mut Watch<'a>);
+
+impl Observer for Untraced<'_, '_> {
+    const WANTS: Wants = Wants::ALL;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        if !matches!(step, Step::Signal(_)) {
+            self.0.step(hart, step, effects);
+        }
+    }
+}
+
 /// The brake of [`Watch`].
 struct Enough;
 
@@ -202,36 +215,60 @@ impl Machine {
         let mut left = limit;
         while left > 0 && !watch.enough {
             self.hart.cpu.waiting = false;
-            let leave = self.run_blocks::<W, _, Enough>(&mut left, watch);
-            let (exception, bits) = match leave {
-                Ok(Leave::Spent | Leave::Fetch) => continue,
-                Ok(Leave::Event) => {
-                    self.settle();
-                    self.serve_devices(watch);
-                    continue;
-                }
-                Ok(Leave::System { bits, micro }) => {
-                    left -= 1;
-                    let (hart, bus) = (&mut self.hart, &mut self.bus);
-                    let done = system::execute(hart, bus, bits, &micro, watch);
-                    self.forget_stale();
-                    match done {
-                        Ok(()) => continue,
-                        Err(exception) => (exception, Some(bits)),
-                    }
-                }
-                Ok(Leave::Trap { exception, bits }) => {
-                    left -= 1;
-                    (exception, Some(bits))
-                }
-                Err(exception) => {
-                    left -= 1;
-                    (exception, None)
-                }
-            };
-            let cause = Cause::Exception(Some(exception.code));
-            self.trap(cause, exception.tval, bits, watch);
+            // A step of its own, after the instruction that it belongs to.
+            if let Some(tval) = self.hart.cpu.triggers.late.take() {
+                left -= 1;
+                self.breakpoint(tval, watch);
+                continue;
+            }
+            if self.hart.cpu.is_watched() {
+                left -= 1;
+                self.attempt_watched::<W>(watch);
+                continue;
+            }
+            self.attempt_unwatched::<W>(&mut left, watch);
         }
+    }
+
+    /// Attempts one instruction that triggers may match.
+    fn attempt_watched<W: Width>(&mut self, watch: &mut Watch<'_>) {
+        if let Ok(watched) = self.before_step(&mut Untraced(watch)) {
+            self.attempt_unwatched::<W>(&mut 1, watch);
+            self.hart.cpu.triggers.late = self.finish_step(Some(watched)).breakpoint;
+        }
+    }
+
+    /// Attempts instructions up to the first that is not plain.
+    fn attempt_unwatched<W: Width>(&mut self, left: &mut u64, watch: &mut Watch<'_>) {
+        let leave = self.run_blocks::<W, _, Enough>(left, watch);
+        let (exception, bits) = match leave {
+            Ok(Leave::Spent | Leave::Fetch) => return,
+            Ok(Leave::Event) => {
+                self.settle();
+                self.serve_devices(watch);
+                return;
+            }
+            Ok(Leave::System { bits, micro }) => {
+                *left -= 1;
+                let (hart, bus) = (&mut self.hart, &mut self.bus);
+                let done = system::execute(hart, bus, bits, &micro, watch);
+                self.forget_stale();
+                match done {
+                    Ok(()) => return,
+                    Err(exception) => (exception, Some(bits)),
+                }
+            }
+            Ok(Leave::Trap { exception, bits }) => {
+                *left -= 1;
+                (exception, Some(bits))
+            }
+            Err(exception) => {
+                *left -= 1;
+                (exception, None)
+            }
+        };
+        let cause = Cause::Exception(Some(exception.code));
+        self.trap(cause, exception.tval, bits, watch);
     }
 }
 

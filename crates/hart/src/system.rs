@@ -88,6 +88,7 @@ pub(crate) fn execute<O: Observer>(
     };
     let cycles = u64::from(hart.costs.system) + u64::from(taken);
     hart.cpu.retire_in(mode, 1, cycles);
+    hart.cpu.pending.note(hart.cpu.mip, hart.cpu.cycles);
     if matches!(micro.op, Op::Mret | Op::Sret) {
         hart.cpu.record(pc, mode, Itype::TrapReturn, None);
     }
@@ -253,7 +254,7 @@ fn set_timer(cpu: &mut Cpu, bus: &mut Bus, csr: u16) {
     bus.find_deadline(cpu);
     // Spike looks at the time with the next tick only.
     if bus.runs_by_itself() || !matches!(csr, csr::MENVCFG | csr::MENVCFGH) {
-        cpu.set_outside_interrupts(bus.interrupts(cpu));
+        cpu.set_outside_interrupts(bus.interrupts(cpu), &bus.timers_due());
     }
 }
 
@@ -275,7 +276,7 @@ fn access_csr<O: Observer>(
         // Time may have passed since the machine last looked.
         csr::SIP | csr::MIP if bus.runs_by_itself() => {
             let pending = bus.interrupts(&hart.cpu);
-            hart.cpu.set_outside_interrupts(pending);
+            hart.cpu.set_outside_interrupts(pending, &bus.timers_due());
         }
         _ => hart.cpu.settle_for(csr),
     }

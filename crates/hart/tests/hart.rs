@@ -23,7 +23,8 @@
 //! | unpriv. 21 F, 22 D, 24 Zfh | `float`, `conversions` |
 //! | Zfa, Zimop, Zcmop | `additional` |
 //! | priv. 3.1.6 to 3.1.8, 3.1.14 to 3.1.16, 3.3 traps | `traps` |
-//! | priv. 3.1.9, 3.2.1, 3.3.3, 10.1.3 interrupts; ACLINT | `interrupts` |
+//! | priv. 3.1.9, 3.2.1, 3.3.3, 10.1.3 interrupts; ACLINT | `interrupts`, `pending` |
+//! | debug 5 Sdtrig | `triggers` |
 //! | priv. 3.7 PMP | `pmp` |
 //! | priv. 10.3 Sv32, 10.4 Sv39, 10.5 Sv48, 10.6 Sv57 | `paging` |
 //! | priv. 3.1.18 Svadu, 10.2.1 sfence.vma, 10.3.2 the walk | `walks` |
@@ -95,6 +96,8 @@ mod page_types;
 mod paging;
 #[path = "hart/pairs.rs"]
 mod pairs;
+#[path = "hart/pending.rs"]
+mod pending;
 #[path = "hart/pmp.rs"]
 mod pmp;
 #[path = "hart/record_programs.rs"]
@@ -113,5 +116,7 @@ mod system;
 mod timer;
 #[path = "hart/traps.rs"]
 mod traps;
+#[path = "hart/triggers.rs"]
+mod triggers;
 #[path = "hart/walks.rs"]
 mod walks;

@@ -56,7 +56,12 @@ pub struct BlockSteps<'a> {
     /// Data accesses of the next block, and those of the instruction that waits.
     shown: Vec<Access>,
     own: Vec<Access>,
+    /// The same of further harts.
+    others: Vec<BlockSteps<'a>>,
 }
+
+/// More harts than this are a fault in a table.
+const MAX_HARTS: usize = 64;
 
 /// Signals that may wait; with more, the step before them waits no longer.
 const MAX_BEHIND: usize = 64;
@@ -77,6 +82,29 @@ impl<'a> BlockSteps<'a> {
             effects: unreported(),
             shown: Vec::new(),
             own: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    /// Those of a hart: these, or others that begin now. `None` if there are too many.
+    pub(super) fn of(&mut self, hart: HartId) -> Option<&mut BlockSteps<'a>> {
+        if self.hart == hart {
+            return Some(self);
+        }
+        let known = self.others.iter().position(|other| other.hart == hart);
+        let at = known.unwrap_or(self.others.len());
+        if at == self.others.len() && at < MAX_HARTS {
+            let (image, space) = (self.sites.image, self.sites.space);
+            self.others.push(BlockSteps::new(image, space, hart));
+        }
+        self.others.get_mut(at)
+    }
+
+    /// Blocks of any hart are missing here.
+    pub(super) fn lose_all<O: Observer>(&mut self, out: &mut O) {
+        self.lost(out);
+        for other in &mut self.others {
+            other.lost(out);
         }
     }
 
@@ -227,6 +255,9 @@ impl<'a> BlockSteps<'a> {
     /// No more blocks: gives the last step and ends the observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O) {
         self.flush(out);
+        for other in &mut self.others {
+            other.flush(out);
+        }
         out.finish();
     }
 
@@ -400,6 +431,7 @@ impl<'a> BlockSteps<'a> {
                 handler: None,
                 cause,
                 tval: Some(block.tval),
+                pending: block.pending,
             },
             bits,
             mode: block.mode,

@@ -387,6 +387,7 @@ impl Path<'_> {
                 handler,
                 cause,
                 tval: None,
+                pending: None,
             },
             bits,
             mode: Mode::M,

@@ -177,6 +177,7 @@ fn unknown(epc: u64, handler: u64) -> Trap {
         handler: Some(handler),
         cause: Cause::Unknown,
         tval: None,
+        pending: None,
     }
 }
 

@@ -7,8 +7,13 @@ use hartrace_analyze::{
     FunctionId, Interrupts, Measure, Places, Profile, SliceKind, Spans, TrapSpan, WorstTrap,
     cause_name,
 };
+use hartrace_flow::Cause;
 use serde::Serialize;
 use std::io::{self, Write};
+
+/// What is printed instead of latencies.
+const NO_LATENCY: &str =
+    "latency: not known; the source does not report when interrupts became pending";
 
 /// Interrupts, and what is needed to show them.
 #[derive(Clone, Copy)]
@@ -81,6 +86,7 @@ pub fn text(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
     if shown.timed() {
         durations(shown, Measure::Time, out)?;
     }
+    latencies(shown, out)?;
     shown
         .causes
         .iter()
@@ -121,6 +127,42 @@ fn durations(shown: &Shown<'_>, axis: Measure, out: &mut impl Write) -> io::Resu
     Ok(())
 }
 
+/// One row for each cause of which latencies are known.
+fn latencies(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
+    let known = shown.causes.iter();
+    let mut known = known
+        .filter_map(|cause| Some((cause.spans.cause, cause.spans.latency()?)))
+        .peekable();
+    if known.peek().is_none() {
+        let mut causes = shown.causes.iter().map(|cause| cause.spans.cause);
+        return match causes.all(|cause| matches!(cause, Cause::Exception(_))) {
+            true => Ok(()),
+            false => writeln!(out, "\n{NO_LATENCY}"),
+        };
+    }
+    writeln!(
+        out,
+        "\n{:>8} {:>10} {:>10} {:>10} {:>10} {:>10}  latency in time",
+        "count", "min", "p50", "p90", "p99", "max"
+    )?;
+    for (cause, (count, spans)) in known {
+        let Spans {
+            min,
+            p50,
+            p90,
+            p99,
+            max,
+            ..
+        } = spans;
+        writeln!(
+            out,
+            "{count:>8} {min:>10} {p50:>10} {p90:>10} {p99:>10} {max:>10}  {}",
+            cause_name(cause)
+        )?;
+    }
+    Ok(())
+}
+
 fn details(shown: &Shown<'_>, cause: &Interrupts<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{}", cause_name(cause.spans.cause))?;
     if cause.spans.unfinished > 0 {
@@ -147,23 +189,42 @@ fn details(shown: &Shown<'_>, cause: &Interrupts<'_>, out: &mut impl Write) -> i
             counted(more as u64, "more function")
         )?;
     }
-    if cause.worst.is_empty() || shown.top == 0 {
+    if shown.top == 0 {
         return Ok(());
     }
-    write!(out, "{:>12} {:>12}", "instructions", "at")?;
-    if shown.timed() {
-        write!(out, " {:>10} {:>14}", "time", "at time")?;
+    if !cause.worst.is_empty() {
+        write!(out, "{:>12} {:>12}", "instructions", "at")?;
+        if shown.timed() {
+            write!(out, " {:>10} {:>14}", "time", "at time")?;
+        }
+        writeln!(out, "  longest, interrupted call path")?;
     }
-    writeln!(out, "  longest, interrupted call path")?;
-    cause
-        .worst
-        .iter()
-        .take(shown.top)
-        .try_for_each(|worst| longest(shown, worst, out))
+    for worst in cause.worst.iter().take(shown.top) {
+        longest(shown, worst, out)?;
+    }
+    if !cause.delayed.is_empty() {
+        writeln!(
+            out,
+            "{:>12} {:>12} {:>14}  longest latency, interrupted call path",
+            "latency", "at", "pending at"
+        )?;
+    }
+    for worst in cause.delayed.iter().take(shown.top) {
+        delayed(shown, worst, out)?;
+    }
+    Ok(())
+}
+
+fn delayed(shown: &Shown<'_>, worst: &WorstTrap<'_>, out: &mut impl Write) -> io::Result<()> {
+    let WorstTrap { trap, .. } = worst;
+    let (latency, pending) = (trap.latency().unwrap_or(0), trap.pending.unwrap_or(0));
+    let at = format!("#{}", trap.begin.insn);
+    write!(out, "{latency:>12} {at:>12} {pending:>14}")?;
+    interrupted(shown, worst, out)
 }
 
 fn longest(shown: &Shown<'_>, worst: &WorstTrap<'_>, out: &mut impl Write) -> io::Result<()> {
-    let WorstTrap { trap, track, .. } = worst;
+    let WorstTrap { trap, .. } = worst;
     let insns = trap.duration(Measure::Instructions).unwrap_or(0);
     write!(out, "{insns:>12} {:>12}", format!("#{}", trap.begin.insn))?;
     if shown.timed() {
@@ -172,7 +233,12 @@ fn longest(shown: &Shown<'_>, worst: &WorstTrap<'_>, out: &mut impl Write) -> io
             None => write!(out, " {:>10} {:>14}", "-", "-")?,
         }
     }
-    let hart = match track.hart.0 {
+    interrupted(shown, worst, out)
+}
+
+/// The call path that was interrupted, at the end of a line.
+fn interrupted(shown: &Shown<'_>, worst: &WorstTrap<'_>, out: &mut impl Write) -> io::Result<()> {
+    let hart = match worst.track.hart.0 {
         0 => String::new(),
         hart => format!("hart {hart}: "),
     };
@@ -211,6 +277,8 @@ struct CauseObject<'a> {
     instructions: Option<Span>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<LatencySpan>,
     preempted: Vec<PreemptedObject<'a>>,
 }
 
@@ -221,7 +289,7 @@ struct PreemptedObject<'a> {
 }
 
 #[derive(Serialize)]
-struct Longest<'a> {
+struct WorstObject<'a> {
     r#type: &'static str,
     cause: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -231,7 +299,12 @@ struct Longest<'a> {
     context: Option<u64>,
     thread: u32,
     at: Costs,
-    duration: Costs,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<Costs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<u64>,
     depth: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     epc: Option<Hex>,
@@ -240,6 +313,14 @@ struct Longest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     handler: Option<&'a str>,
     path: Vec<String>,
+}
+
+/// Of as many interrupts as it is known.
+#[derive(Serialize)]
+struct LatencySpan {
+    count: u64,
+    #[serde(flatten)]
+    time: Span,
 }
 
 #[derive(Serialize)]
@@ -265,7 +346,8 @@ impl From<Spans> for Span {
     }
 }
 
-/// A header, then each cause, followed by its longest interrupts.
+/// A header, then each cause, followed by its longest interrupts and those with the
+/// longest latencies.
 ///
 /// # Errors
 ///
@@ -304,24 +386,34 @@ pub fn json(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
             total: costs(cause.insns, cause.time),
             instructions: finished.then(|| span(Measure::Instructions)),
             time: (finished && shown.timed()).then(|| span(Measure::Time)),
+            latency: cause.spans.latency().map(|(count, spans)| LatencySpan {
+                count,
+                time: spans.into(),
+            }),
             preempted: preempted.collect(),
         };
         json::line(&object, out)?;
-        for worst in cause.worst.iter().take(shown.top) {
-            json::line(&longest_object(shown, worst), out)?;
+        for (kind, traps) in [("longest", &cause.worst), ("delayed", &cause.delayed)] {
+            for worst in traps.iter().take(shown.top) {
+                json::line(&worst_object(shown, kind, worst), out)?;
+            }
         }
     }
     Ok(())
 }
 
-fn longest_object<'a>(shown: &'a Shown<'_>, worst: &WorstTrap<'_>) -> Longest<'a> {
+fn worst_object<'a>(
+    shown: &'a Shown<'_>,
+    kind: &'static str,
+    worst: &WorstTrap<'_>,
+) -> WorstObject<'a> {
     let WorstTrap { trap, track, .. } = worst;
     let (cause, code) = words::cause(trap.cause);
     // Neither is known if the trap was taken before the first timestamp.
-    let time = trap.duration(Measure::Time).filter(|_| shown.timed());
+    let timed = shown.timed() && trap.begin.time > 0;
     let handler = |trap: &TrapSpan| Some(shown.function(Some(trap.handler?)));
-    Longest {
-        r#type: "longest",
+    WorstObject {
+        r#type: kind,
         cause,
         code,
         hart: track.hart.0,
@@ -329,12 +421,14 @@ fn longest_object<'a>(shown: &'a Shown<'_>, worst: &WorstTrap<'_>) -> Longest<'a
         thread: track.number,
         at: Costs {
             instructions: trap.begin.insn,
-            time: time.map(|_| trap.begin.time),
+            time: timed.then_some(trap.begin.time),
         },
-        duration: Costs {
+        duration: trap.end.map(|_| Costs {
             instructions: trap.duration(Measure::Instructions).unwrap_or(0),
-            time,
-        },
+            time: trap.duration(Measure::Time).filter(|_| timed),
+        }),
+        pending: trap.pending,
+        latency: trap.latency(),
         depth: trap.nesting,
         epc: trap.epc.map(Hex),
         tval: trap.tval.map(Hex),

@@ -248,6 +248,8 @@ pub(crate) struct Trapped {
     handler: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tval: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<Hex>,
 }
 
 impl Trapped {
@@ -259,6 +261,7 @@ impl Trapped {
             epc: trap.epc.map(Hex),
             handler: trap.handler.map(Hex),
             tval: trap.tval.map(Hex),
+            pending: trap.pending.map(Hex),
         }
     }
 }

@@ -180,6 +180,7 @@ impl Driver<'_> {
                 handler: Some(self.program.pc_of(handler)),
                 cause,
                 tval,
+                pending: None,
             },
             bits,
             mode: self.mode,

@@ -137,6 +137,7 @@ fn step(input: &mut Input<'_>, pc: &mut u64, isa: hartrace_isa::Isa) -> Step {
                     _ => Cause::Interrupt(code),
                 },
                 tval: (what & 16 != 0).then_some(handler),
+                pending: None,
             };
             *pc = handler;
             Step::Trap(TrapStep {

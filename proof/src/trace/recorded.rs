@@ -131,7 +131,7 @@ impl Recorded {
     }
 }
 
-/// The programs of the repository.
+/// The programs of the repository, but the one whose code changes.
 ///
 /// # Errors
 ///
@@ -144,6 +144,9 @@ pub fn programs() -> Result<Vec<PathBuf>, String> {
     };
     let mut files = Vec::new();
     for folder in list(&root)?.iter().filter(|p| p.is_dir()) {
+        if folder.ends_with("selfmod") {
+            continue;
+        }
         let elf = |p: &PathBuf| p.extension().is_some_and(|e| e == "elf");
         files.extend(list(folder)?.into_iter().filter(elf));
     }

@@ -55,6 +55,7 @@ fn trap(epc: u64) -> Event {
         handler: Some(at('i')),
         cause: Cause::Interrupt(Some(7)),
         tval: None,
+        pending: None,
     })
 }
 
@@ -557,6 +558,7 @@ fn a_trap_loop_is_one_trap() {
             handler: Some(i),
             cause: Cause::Exception(Some(2)),
             tval: None,
+            pending: None,
         })
     };
     let mut events = vec![call(a, 'b'), looping(at('b'))];
@@ -590,6 +592,7 @@ fn an_interrupt_between_a_return_and_its_target() {
         handler: Some(i),
         cause: Cause::Interrupt(Some(7)),
         tval: None,
+        pending: None,
     });
     let events = [
         call(a, 'b'),
@@ -625,6 +628,7 @@ fn interrupts_after_a_call_one_after_the_other() {
         handler: Some(i),
         cause: Cause::Interrupt(Some(7)),
         tval: None,
+        pending: None,
     });
     let events = [
         stop(a),

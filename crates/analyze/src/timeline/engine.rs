@@ -152,7 +152,7 @@ impl Line {
     /// Begins a trap.
     fn trap(&mut self, trap: &Trap, flags: u8, at: Position, sink: &mut dyn TimelineSink) {
         let stack = &mut self.stack;
-        stack.traps.push(TrapSpan {
+        let span = TrapSpan {
             track: TrackId(self.track),
             begin: at,
             start_seen: flags & Slice::START_NOT_SEEN == 0,
@@ -165,7 +165,10 @@ impl Line {
             nesting: stack.traps.len() as u32,
             depth: stack.depth(),
             away: Position::default(),
-        });
+            pending: trap.pending,
+        };
+        stack.traps.push(span);
+        sink.trapped(&span);
         let slice = stack.push(SliceKind::Trap(trap.cause), flags, at);
         sink.begin(TrackId(self.track), &slice);
     }
@@ -234,6 +237,7 @@ impl Line {
                         handler: None,
                         cause,
                         tval: None,
+                        pending: None,
                     };
                     self.trap(&trap, Slice::START_NOT_SEEN, at, sink);
                 }

@@ -30,7 +30,7 @@ pub use timescale::Timescale;
 pub use waves::Waves;
 pub use writer::{Arrow, Beginning, Category, Counter, FileTrack, SliceWriter};
 
-use super::{GapSpan, Position, Slice, SliceKind, TimelineSink, Track, TrackId};
+use super::{GapSpan, Position, Slice, SliceKind, TimelineSink, Track, TrackId, TrapSpan};
 use crate::causes::cause_name;
 use crate::functions::{FunctionId, Functions};
 use crate::stacks::Measure;
@@ -101,6 +101,8 @@ pub struct Export<'w> {
     rates: PerHart<Rate>,
     counters: Vec<Counted>,
     arrows: Arrows,
+    /// Of the trap whose slice begins next.
+    latency: Option<u64>,
     done: Exported,
     error: Option<io::Error>,
 }
@@ -132,6 +134,7 @@ struct Open {
     kind: SliceKind,
     begin: u64,
     arrow: Arrow,
+    latency: Option<u64>,
 }
 
 /// Names of slices, numbered.
@@ -197,6 +200,7 @@ impl Names {
                 _ => None,
             },
             address: function.map(|id| functions.get(id).start),
+            latency: open.latency,
             arrow: open.arrow,
         }
     }
@@ -227,6 +231,7 @@ impl<'w> Export<'w> {
             rates: PerHart::default(),
             counters: Vec::new(),
             arrows: Arrows::default(),
+            latency: None,
             done: Exported {
                 lengths: vec![0; 65],
                 ..Exported::default()
@@ -335,6 +340,7 @@ impl<'w> Export<'w> {
                 let again = Open {
                     begin: seam,
                     arrow: Arrow::None,
+                    latency: None,
                     ..*open
                 };
                 let slice = self.names.beginning(out.id, &again, &self.functions);
@@ -424,6 +430,10 @@ impl TimelineSink for Export<'_> {
         });
     }
 
+    fn trapped(&mut self, trap: &TrapSpan) {
+        self.latency = trap.latency();
+    }
+
     fn begin(&mut self, track: TrackId, slice: &Slice) {
         let is_away = slice.kind == SliceKind::Away;
         self.settle(track, slice.begin, !is_away);
@@ -441,6 +451,7 @@ impl TimelineSink for Export<'_> {
             kind: slice.kind,
             begin,
             arrow,
+            latency: self.latency.take(),
         });
         self.advance(track, slice.begin);
     }
@@ -518,6 +529,7 @@ impl TimelineSink for Export<'_> {
             category: Category::Gap,
             cause: None,
             address: None,
+            latency: None,
             arrow: Arrow::None,
         };
         if self.error.is_none() {

@@ -1,7 +1,7 @@
 //! Interrupts by cause: how long they took, what they interrupted, and on which call
 //! paths the longest came.
 
-use super::traps::ByCause;
+use super::traps::{ByCause, WORST};
 use super::{CauseSpans, Slice, SliceKind, TimelineSink, Track, TrackId, TrapSpan};
 use crate::functions::FunctionId;
 use crate::profile::trap_order;
@@ -37,7 +37,9 @@ struct Details {
     insns: u64,
     time: u64,
     /// Of the worst, in their order.
-    paths: Vec<Path>,
+    worst: Vec<Path>,
+    /// Of those with the longest latencies.
+    delayed: Vec<Path>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +64,8 @@ pub struct Interrupts<'a> {
     pub preempted: Vec<Preempted>,
     /// Those that took longest, the longest first.
     pub worst: Vec<WorstTrap<'a>>,
+    /// Those with the longest latencies, the longest first; none if no latency is known.
+    pub delayed: Vec<WorstTrap<'a>>,
 }
 
 /// A function that was interrupted.
@@ -73,7 +77,7 @@ pub struct Preempted {
     pub count: u64,
 }
 
-/// An interrupt that took long.
+/// An interrupt that took long, or that had to wait long.
 #[derive(Clone, Copy, Debug)]
 pub struct WorstTrap<'a> {
     /// The interrupt.
@@ -117,20 +121,24 @@ impl Details {
             .map(|(&function, &count)| Preempted { function, count })
             .collect();
         preempted.sort_by_key(|p| (std::cmp::Reverse(p.count), p.function));
-        let worst = spans.worst.iter().zip(&self.paths);
-        let worst = worst.map(|(trap, path)| WorstTrap {
-            trap,
-            track: &path.track,
-            path: &path.path,
-            omitted: path.omitted,
-        });
+        let with_paths = |traps: &'a [TrapSpan], paths: &'a [Path]| {
+            let both = traps.iter().zip(paths);
+            let both = both.map(|(trap, path)| WorstTrap {
+                trap,
+                track: &path.track,
+                path: &path.path,
+                omitted: path.omitted,
+            });
+            both.collect()
+        };
         Interrupts {
             spans,
             nested: self.nested,
             insns: self.insns,
             time: self.time,
             preempted,
-            worst: worst.collect(),
+            worst: with_paths(&spans.worst, &self.worst),
+            delayed: with_paths(&spans.delayed, &self.delayed),
         }
     }
 
@@ -181,7 +189,7 @@ impl TimelineSink for InterruptTable {
         if matches!(trap.cause, Cause::Exception(_)) && !self.exceptions {
             return;
         }
-        let Some((cause, worst)) = self.causes.add(trap, self.axis) else {
+        let Some((cause, ranks)) = self.causes.add(trap, self.axis) else {
             return;
         };
         let count = self.causes.causes.len();
@@ -193,11 +201,15 @@ impl TimelineSink for InterruptTable {
             return;
         };
         details.add(trap);
-        if let Some(at) = worst.filter(|at| *at <= details.paths.len()) {
-            // The trap is given before its slice ends.
-            details.paths.insert(at, track.path());
-            let kept = self.causes.causes.get(cause).map_or(0, |c| c.worst.len());
-            details.paths.truncate(kept);
+        for (paths, rank) in [
+            (&mut details.worst, ranks.worst),
+            (&mut details.delayed, ranks.delayed),
+        ] {
+            if let Some(at) = rank.filter(|at| *at <= paths.len()) {
+                // The trap is given before its slice ends.
+                paths.insert(at, track.path());
+                paths.truncate(WORST);
+            }
         }
     }
 }

@@ -52,6 +52,7 @@ fn interrupt(epc: u64) -> Event {
         handler: Some(at('i')),
         cause: Cause::Interrupt(Some(7)),
         tval: None,
+        pending: None,
     })
 }
 
@@ -672,6 +673,7 @@ fn traps_are_counted_when_they_are_too_many() {
             nesting: (n % 3) as u32,
             depth: 0,
             away: Position::default(),
+            pending: None,
         });
     }
     let (traps, dropped) = table.traps();
@@ -810,4 +812,59 @@ fn without_times_lengths_are_instructions() {
     assert_eq!((outer.end.insn, outer.merged), (1000, 0));
     assert!(merging.width > 5 && merging.width < 1000, "{merging:?}");
     assert!(tracks[0].slices.len() > 4);
+}
+
+/// Latencies from pending to the handler: of those that never return, too; the longest
+/// first, with their paths; none where the time or the moment is not known.
+#[test]
+fn latencies_by_cause() {
+    let a = at('a');
+    let pending = |code, pending| {
+        Event::Trap(Trap {
+            epc: Some(a + 16),
+            handler: Some(at('i')),
+            cause: Cause::Interrupt(Some(code)),
+            tval: None,
+            pending,
+        })
+    };
+    let mut events = Vec::new();
+    for (n, since) in [(1u64, Some(90)), (2, Some(150)), (3, None), (4, Some(500))] {
+        events.extend([
+            Event::Time(100 * n - 50),
+            stop(a),
+            Event::Time(100 * n),
+            pending(7, since),
+            stop(at('i')),
+            run(at('i') + 16, Exit::TrapReturn, a + 16),
+        ]);
+    }
+    events.extend([
+        Event::Time(900),
+        stop(a),
+        Event::Time(910),
+        pending(3, Some(0)),
+        stop(at('i')),
+    ]);
+    let mut table = InterruptTable::new(Measure::Time, false);
+    follow(&events, &mut table);
+    let causes = table.causes();
+    let of = |code| {
+        let cause = Cause::Interrupt(Some(code));
+        causes.iter().find(|c| c.spans.cause == cause).unwrap()
+    };
+    // The fourth was taken before it was pending: that cannot be.
+    let timer = of(7);
+    let (count, spans) = timer.spans.latency().unwrap();
+    assert_eq!((timer.spans.count, count), (4, 2));
+    assert_eq!((spans.min, spans.max), (10, 50));
+    let longest: Vec<_> = timer.delayed.iter().map(|w| w.trap.latency()).collect();
+    assert_eq!(longest, [Some(50), Some(10)]);
+    let functions = functions();
+    let call = SliceKind::Call(functions.of(a).unwrap());
+    assert_eq!(timer.delayed[0].path, [call]);
+    let software = of(3);
+    assert_eq!(software.spans.unfinished, 1);
+    assert_eq!(software.spans.latency().unwrap().1.max, 910);
+    assert_eq!((software.worst.len(), software.delayed.len()), (0, 1));
 }

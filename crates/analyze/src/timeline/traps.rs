@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use std::cmp::Reverse;
 
 /// Traps that are kept of each cause because they took longest.
-const WORST: usize = 8;
+pub(super) const WORST: usize = 8;
 
 /// Causes that are told apart; all others count as unknown.
 const CAUSES: usize = 256;
@@ -33,8 +33,20 @@ pub struct CauseSpans {
     pub nesting: u32,
     /// Those that took longest, the longest first.
     pub worst: Vec<TrapSpan>,
+    /// Those with the longest latencies, the longest first.
+    pub delayed: Vec<TrapSpan>,
     insns: Option<Histogram<u64>>,
     time: Option<Histogram<u64>>,
+    latencies: Option<Histogram<u64>>,
+}
+
+/// The places that a trap got among those of its cause that are kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ranks {
+    /// Among the worst.
+    pub(super) worst: Option<usize>,
+    /// Among those with the longest latencies.
+    pub(super) delayed: Option<usize>,
 }
 
 impl CauseSpans {
@@ -45,15 +57,28 @@ impl CauseSpans {
             unfinished: 0,
             nesting: 0,
             worst: Vec::new(),
+            delayed: Vec::new(),
             insns: None,
             time: None,
+            latencies: None,
+        }
+    }
+
+    fn add(&mut self, trap: &TrapSpan, axis: Measure) -> Ranks {
+        self.count += 1;
+        self.nesting = self.nesting.max(trap.nesting);
+        let delayed = trap.latency().and_then(|latency| {
+            record(&mut self.latencies, latency);
+            rank(&mut self.delayed, trap, |trap| Reverse(trap.latency()))
+        });
+        Ranks {
+            worst: self.add_duration(trap, axis),
+            delayed,
         }
     }
 
     /// Gives the place among the worst that it got.
-    fn add(&mut self, trap: &TrapSpan, axis: Measure) -> Option<usize> {
-        self.count += 1;
-        self.nesting = self.nesting.max(trap.nesting);
+    fn add_duration(&mut self, trap: &TrapSpan, axis: Measure) -> Option<usize> {
         if trap.end.is_none() {
             self.unfinished += 1;
             return None;
@@ -67,15 +92,9 @@ impl CauseSpans {
             }
         }
         // Without times, all are as long on that axis.
-        let key =
-            |trap: &TrapSpan| Reverse((length(trap, axis), length(trap, Measure::Instructions)));
-        let at = self.worst.partition_point(|worse| key(worse) <= key(trap));
-        if at >= WORST {
-            return None;
-        }
-        self.worst.insert(at, *trap);
-        self.worst.truncate(WORST);
-        Some(at)
+        rank(&mut self.worst, trap, |trap| {
+            Reverse((length(trap, axis), length(trap, Measure::Instructions)))
+        })
     }
 
     const fn all(&self, axis: Measure) -> Option<&Histogram<u64>> {
@@ -90,6 +109,14 @@ impl CauseSpans {
     #[must_use]
     pub fn duration(&self, axis: Measure) -> Spans {
         spans(self.all(axis))
+    }
+
+    /// How long they were pending before the first instruction of their handler, in time,
+    /// and of how many of them that is known; `None` if of none. As precise as durations.
+    #[must_use]
+    pub fn latency(&self) -> Option<(u64, Spans)> {
+        let all = self.latencies.as_ref().filter(|all| !all.is_empty())?;
+        Some((all.len(), spans(Some(all))))
     }
 
     /// How many took how long: the longest duration and the number of each bar. Bars
@@ -121,6 +148,21 @@ impl CauseSpans {
     }
 }
 
+/// Keeps a trap if it is one of the first by a key: the place it gets.
+fn rank<K: Ord>(
+    kept: &mut Vec<TrapSpan>,
+    trap: &TrapSpan,
+    key: impl Fn(&TrapSpan) -> K,
+) -> Option<usize> {
+    let at = kept.partition_point(|other| key(other) <= key(trap));
+    if at >= WORST {
+        return None;
+    }
+    kept.insert(at, *trap);
+    kept.truncate(WORST);
+    Some(at)
+}
+
 /// How long a trap took; 0 if that is not known.
 fn length(trap: &TrapSpan, axis: Measure) -> u64 {
     trap.duration(axis).unwrap_or(0)
@@ -133,9 +175,9 @@ pub(super) struct ByCause {
 }
 
 impl ByCause {
-    /// Adds a trap: the index of its cause, and its place among the worst of it. One whose
+    /// Adds a trap: the index of its cause, and its places among those of it. One whose
     /// start was not seen belongs to another trap, which counts.
-    pub(super) fn add(&mut self, trap: &TrapSpan, axis: Measure) -> Option<(usize, Option<usize>)> {
+    pub(super) fn add(&mut self, trap: &TrapSpan, axis: Measure) -> Option<(usize, Ranks)> {
         if !trap.start_seen {
             return None;
         }
@@ -148,8 +190,8 @@ impl ByCause {
             self.causes.push(CauseSpans::new(cause));
             self.causes.len() - 1
         });
-        let worst = self.causes.get_mut(at)?.add(trap, axis);
-        Some((at, worst))
+        let ranks = self.causes.get_mut(at)?.add(trap, axis);
+        Some((at, ranks))
     }
 }
 

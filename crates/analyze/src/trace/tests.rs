@@ -99,6 +99,7 @@ fn ecalls_are_listed_on_request() {
             handler: Some(4),
             cause,
             tval: None,
+            pending: None,
         })
     };
     let listed = |with: bool, event: Event| {
@@ -192,6 +193,7 @@ fn a_listing_of_everything() {
         handler: Some(0x1000),
         cause: Cause::Exception(Some(11)),
         tval: None,
+        pending: None,
     };
     let owner = Ownership {
         mode: Some(Mode::S),
@@ -263,6 +265,7 @@ fn passed(options: WindowOptions) -> (Vec<u64>, bool) {
                 handler: None,
                 cause: Cause::Interrupt(Some(7)),
                 tval: None,
+                pending: None,
             };
             let _ = windowed.event(HART, &Event::Trap(trap));
         }

@@ -63,6 +63,8 @@ section! {
         cache_block: u64 = (number 16 128);
         /// Semihosting calls are served.
         semihosting: bool = (boolean);
+        /// Debug triggers of a hart.
+        triggers: u32 = (number 0 32);
         /// Cycles for one tick of `time`, at least 1.
         cycles_per_tick: u64 = (number 1 1_000_000_000);
         /// Instructions after which a run ends.
@@ -142,6 +144,7 @@ impl Hart {
             misaligned: said(&self.misaligned),
             update_ad: said(&self.update_ad),
             cache_block: said(&self.cache_block),
+            triggers: said(&self.triggers),
             ..Hart::default()
         }
     }
@@ -155,7 +158,7 @@ mod tests {
 
     const FULL: &str = "[hart]\nmachine = \"spike\"\nmemory = [\"0x80000000:256M\", \"0x0:64K\"]\n\
                         harts = 4\nquantum = 100\nseed = 7\n\
-                        misaligned = true\nupdate_ad = true\nsemihosting = false\n\
+                        misaligned = true\nupdate_ad = true\nsemihosting = false\ntriggers = 2\n\
                         cycles_per_tick = 10\nmax_insns = \"10M\"\n\n[hart.cost]\nload = 7\n\
                         trap = 0\n";
 
@@ -191,7 +194,7 @@ mod tests {
         assert_eq!(hart.cycles_per_tick.as_ref().unwrap().value, 10);
         assert_eq!(hart.max_insns.as_ref().unwrap().value, 10_000_000);
         assert_eq!(hart.cost["load"].value, 7);
-        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:15");
+        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:16");
         for origins in [false, true] {
             let written = config.to_toml(origins);
             let again = parse(&written).to_toml(false);

@@ -25,7 +25,7 @@ struct Rows<'a> {
     writer: IngressWriter,
     text: Text<'a>,
     /// A block whose accesses may follow, if there are columns for them.
-    block: Option<Ingress>,
+    block: Option<(HartId, Ingress)>,
     data: Vec<DataIngress>,
     accesses: bool,
     /// Cycles in which nothing happens to an instruction are left out.
@@ -98,17 +98,17 @@ impl Observer for RowWriter<'_> {
 }
 
 impl IngressSink for Rows<'_> {
-    fn ingress(&mut self, _: HartId, block: &Ingress) {
+    fn ingress(&mut self, hart: HartId, block: &Ingress) {
         if self.dense && block.iretire == 0 && !block.itype.is_trap() {
             return;
         }
         if self.accesses {
             self.close();
-            self.block = Some(*block);
+            self.block = Some((hart, *block));
             return;
         }
         let row = std::slice::from_ref(block);
-        if let Err(error) = self.writer.write_row(&mut self.text, row) {
+        if let Err(error) = self.writer.of(hart).write_row(&mut self.text, row) {
             (self.text.put)(Err(error));
         }
     }
@@ -126,9 +126,10 @@ impl IngressSink for Rows<'_> {
 impl Rows<'_> {
     /// Writes the block that waited for its accesses.
     fn close(&mut self) {
-        if let Some(block) = self.block.take() {
+        if let Some((hart, block)) = self.block.take() {
             let row = std::slice::from_ref(&block);
-            let written = self.writer.write_cycle(&mut self.text, row, &self.data);
+            let writer = self.writer.of(hart);
+            let written = writer.write_cycle(&mut self.text, row, &self.data);
             if let Err(error) = written {
                 (self.text.put)(Err(error));
             }

@@ -2,6 +2,7 @@
 //! it omits.
 
 use super::Settings;
+use super::passed::Switches;
 use crate::config::{Config, EtraceParameters, Filter, Ingress, Origin, Setting};
 use crate::input;
 use hartrace_etrace as etrace;
@@ -113,28 +114,37 @@ impl Settings {
     /// The settings by which not everything is traced.
     #[must_use]
     pub fn leaves_out(&self) -> Option<&'static str> {
-        let switches = |action| matches!(action, On | Off);
-        let (queue, disabled, triggers) = match self {
-            Settings::Ntrace(ntrace) => (
-                ntrace.queue.is_some_and(|queue| !queue.stall),
-                ntrace.starts_disabled,
-                ntrace.triggers || ntrace.external.into_iter().any(switches),
-            ),
-            Settings::Etrace(etrace) => (
-                etrace.queue.is_some_and(|queue| !queue.stall),
-                etrace.starts_disabled,
-                etrace.triggers,
-            ),
+        let queue = match self {
+            Settings::Ntrace(ntrace) => ntrace.queue,
+            Settings::Etrace(etrace) => etrace.queue,
             Settings::Tandem(tandem) => return hides_flow(tandem).then_some("absent in [tandem]"),
         };
-        if queue {
-            Some("queue_bytes without queue_stall")
-        } else if disabled {
-            Some("starts_disabled")
-        } else if triggers {
-            Some("triggers")
-        } else {
-            None
+        let drops = queue.is_some_and(|queue| !queue.stall);
+        drops.then_some("queue_bytes without queue_stall")
+    }
+
+    /// What starts and stops the encoder.
+    pub(super) fn switches(&self) -> Switches {
+        match self {
+            Settings::Ntrace(ntrace) => {
+                let inputs = |wanted| {
+                    let actions = ntrace.external.iter().zip(0..);
+                    let bits = actions.map(|(action, bit)| u8::from(*action == wanted) << bit);
+                    bits.sum()
+                };
+                Switches {
+                    starts_disabled: ntrace.starts_disabled,
+                    triggers: ntrace.triggers,
+                    external_on: inputs(On),
+                    external_off: inputs(Off),
+                }
+            }
+            Settings::Etrace(etrace) => Switches {
+                starts_disabled: etrace.starts_disabled,
+                triggers: etrace.triggers,
+                ..Switches::default()
+            },
+            Settings::Tandem(_) => Switches::default(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The steps that pass the filters of an encoder.
+//! The steps that pass the filters of an encoder, while triggers let it trace.
 
 use hartrace_flow::filter::{Filter, FilterConfig};
 use hartrace_flow::{
@@ -15,6 +15,28 @@ fn is_at(block: &Ingress, step: &TrapStep) -> bool {
     block.iretire == 0 && step.trap.epc == Some(block.iaddr)
 }
 
+/// What starts and stops an encoder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Switches {
+    /// Tracing waits for one of these.
+    pub(super) starts_disabled: bool,
+    /// Debug triggers do.
+    pub(super) triggers: bool,
+    /// External triggers that start it, and those that stop it, one bit each.
+    pub(super) external_on: u8,
+    pub(super) external_off: u8,
+}
+
+impl Switches {
+    fn turns_on(&self, block: &Ingress) -> bool {
+        self.triggers && block.trigger.on || self.external_on & block.external != 0
+    }
+
+    fn turns_off(&self, block: &Ingress) -> bool {
+        self.triggers && block.trigger.off || self.external_off & block.external != 0
+    }
+}
+
 /// Asks the filters about each block, as an encoder at the same port does.
 pub(super) struct Passed {
     port: Port<Shared>,
@@ -26,6 +48,7 @@ struct Shared(Rc<RefCell<Gate>>);
 
 struct Gate {
     config: FilterConfig,
+    switches: Switches,
     /// A trap is reported only with the first block of its handler.
     late_traps: bool,
     harts: Vec<Hart>,
@@ -43,6 +66,8 @@ pub(super) struct PassedStep {
 struct Hart {
     id: HartId,
     filter: Filter,
+    /// Triggers have tracing enabled.
+    enabled: bool,
     /// Steps that no block has shown yet.
     waiting: VecDeque<Step>,
     /// The instruction shown last. One with several accesses is shown again.
@@ -58,14 +83,15 @@ impl Passed {
     /// `late_traps` it reports a trap only if the handler passes too.
     pub(super) fn new(
         port: &PortConfig,
-        config: &FilterConfig,
+        (config, switches): (&FilterConfig, Switches),
         late_traps: bool,
     ) -> Option<Passed> {
-        if Filter::new(config).is_empty() {
+        if Filter::new(config).is_empty() && switches == Switches::default() {
             return None;
         }
         let gate = Shared(Rc::new(RefCell::new(Gate {
             config: *config,
+            switches,
             late_traps,
             harts: Vec::new(),
             out: VecDeque::new(),
@@ -114,6 +140,7 @@ impl Gate {
             self.harts.push(Hart {
                 id,
                 filter: Filter::new(&self.config),
+                enabled: !self.switches.starts_disabled,
                 waiting: VecDeque::new(),
                 last: None,
                 traced: false,
@@ -131,9 +158,12 @@ impl IngressSink for Shared {
     fn ingress(&mut self, id: HartId, block: &Ingress) {
         let gate = &mut *self.0.borrow_mut();
         let mut out = std::mem::take(&mut gate.out);
-        let late_traps = gate.late_traps;
+        let (late_traps, switches) = (gate.late_traps, gate.switches);
         let hart = gate.hart(id);
-        let traced = hart.filter.qualifies(block).traced;
+        hart.enabled |= switches.turns_on(block);
+        let traced = hart.filter.qualifies(block).traced && hart.enabled;
+        // The block itself is the last one traced.
+        hart.enabled &= !switches.turns_off(block);
         hart.traced = traced;
         if block.iretire > 0 || block.itype.is_trap() {
             let last = hart.last_trap.take().filter(|_| traced);

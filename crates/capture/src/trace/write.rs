@@ -1,6 +1,6 @@
 //! The steps of one stream to its bytes, and back again if that is to be checked.
 
-use super::passed::{Passed, PassedStep};
+use super::passed::{Passed, PassedStep, Switches};
 use super::{Decoder, Meter};
 use hartrace_etrace as etrace;
 use hartrace_flow::encode::{Counters, Encode, Encoder, SHORT, Sink};
@@ -342,10 +342,10 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
     pub(super) fn filtered(
         mut self,
         port: &PortConfig,
-        filter: &FilterConfig,
+        (filter, switches): (&FilterConfig, Switches),
         unreported: &Unreported,
     ) -> Self {
-        let passed = Passed::new(port, filter, unreported.traps);
+        let passed = Passed::new(port, (filter, switches), unreported.traps);
         self.passed = passed.map(|passed| (Box::new(passed), 0));
         self
     }

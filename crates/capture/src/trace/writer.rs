@@ -95,10 +95,11 @@ impl<'a> TraceWriter<'a> {
             Some(image) => Some((Decoder::new(settings, image)?, settings.unreported(&port))),
             None => None,
         };
+        let passing = (filter, settings.switches());
         let writer = match settings {
             Settings::Ntrace(config) => {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
-                let writer = writer.filtered(&port, filter, &settings.unreported(&port));
+                let writer = writer.filtered(&port, passing, &settings.unreported(&port));
                 let writer = match options.code {
                     true => writer.recording_code(port),
                     false => writer,
@@ -110,7 +111,7 @@ impl<'a> TraceWriter<'a> {
             }
             Settings::Etrace(config) => {
                 let writer = EtraceWriter::new(config.clone(), port, filter, put)?;
-                let writer = writer.filtered(&port, filter, &settings.unreported(&port));
+                let writer = writer.filtered(&port, passing, &settings.unreported(&port));
                 let writer = match options.code {
                     true => writer.recording_code(port),
                     false => writer,

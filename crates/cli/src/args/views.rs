@@ -65,11 +65,12 @@ pub(super) const INTERRUPTS_EXAMPLES: &str = "\
 The duration of an interrupt is everything from the trap to the return from it, with the traps \
 that interrupted it and without other threads. For the longest ones, the table has the number of \
 the instruction before which they were taken, as `decode --around` takes it, and the call path \
-that was interrupted. No format reports when an interrupt became pending, so there is no latency. \
-See docs/views.md.
+that was interrupted. The latency is the time from when an interrupt became pending to its \
+handler. Traces do not report it; ingress rows of the run do. See docs/views.md.
 
 Examples:
   hartrace interrupts run.ntrace -e prog.elf
+  hartrace run prog.elf --log ingress=run.csv && hartrace interrupts run.csv -e prog.elf
   hartrace interrupts run.etrace --exceptions --top 8
   hartrace interrupts run.ntrace -f json | jq 'select(.type == \"longest\")'";
 

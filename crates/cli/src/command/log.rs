@@ -56,6 +56,7 @@ fn columns(kind: Kind, head: &[u8]) -> IngressColumns {
     IngressColumns {
         time: given.flatten().is_some_and(|c| c.time),
         power_down: given.flatten().is_some_and(|c| c.power_down),
+        pending: given.flatten().is_some_and(|c| c.pending),
         ..IngressColumns::with_sideband()
     }
 }

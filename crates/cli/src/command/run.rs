@@ -395,6 +395,7 @@ fn observe(
     writers: &mut [TraceWriter<'_>],
 ) -> Result<End, Failure> {
     let sinks = drive.sinks;
+    let several = drive.machine.config().harts > 1;
     match (args.log.as_slice(), sinks, writers) {
         ([], _, []) => drive.run(Wants::NOTHING, &mut NoObserver),
         ([], _, [writer]) => drive.run(writer.wants(), writer.observer()),
@@ -404,7 +405,7 @@ fn observe(
         ([one], [sink], [])
             if one.kind == RunLog::Ingress && ingress.port(isa).data == DataPort::None =>
         {
-            drive.run(Wants::STEPS, &mut rows(ingress, isa, sink))
+            drive.run(Wants::STEPS, &mut rows((ingress, isa), several, sink))
         }
         (logs, sinks, writers) => {
             let mut many = Many::new();
@@ -420,7 +421,7 @@ fn observe(
                             true => Wants::STEPS.with(Wants::DATA),
                             false => Wants::STEPS,
                         };
-                        many.push_wanting(wants, rows(ingress, isa, sink));
+                        many.push_wanting(wants, rows((ingress, isa), several, sink));
                     }
                     RunLog::Json => many.push(JsonSteps::new(isa, true, sink)),
                 }
@@ -441,10 +442,13 @@ fn pcs<'s>(args: &Run, isa: Isa, sink: &'s Sink) -> PcWriter<'s> {
     }
 }
 
-fn rows<'s>(ingress: &Ingress, isa: Isa, sink: &'s Sink) -> impl Observer + 's {
+/// Rows; of `several` harts, with their numbers.
+fn rows<'s>((ingress, isa): (&Ingress, Isa), several: bool, sink: &'s Sink) -> impl Observer + 's {
     let port = ingress.port(isa);
     let columns = IngressColumns {
         time: true,
+        pending: true,
+        hart: several,
         ..IngressColumns::with_sideband()
     };
     let put = |rows: Result<&[u8], _>| sink.put_rows(rows);

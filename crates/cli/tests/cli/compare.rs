@@ -1,10 +1,9 @@
 //! `hartrace compare`.
 
 use crate::tiny::{self, SPIN, addi, auipc, elf, jump};
-use crate::{Folder, RV32, RV64, fails, repository, run, succeeds, text};
+use crate::{Folder, RV32, RV64, fails, run, succeeds, text};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
 
 const RECURSION: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -27,21 +26,9 @@ fn objects(args: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// The ELF files in `programs`.
-fn programs() -> Vec<PathBuf> {
-    let folders = fs::read_dir(repository().join("programs")).unwrap();
-    let folders = folders.map(|folder| folder.unwrap().path());
-    let files = folders.filter(|path| path.is_dir()).flat_map(|folder| {
-        let files = fs::read_dir(folder).unwrap();
-        files.map(|file| file.unwrap().path()).collect::<Vec<_>>()
-    });
-    let is_elf = |path: &PathBuf| path.extension().is_some_and(|e| e == "elf");
-    files.filter(is_elf).collect()
-}
-
 #[test]
 fn every_option_set_verifies_on_every_program() {
-    let programs = programs();
+    let programs = crate::trace::programs();
     assert!(programs.len() > 30);
     for program in programs {
         let program = program.to_str().unwrap();

@@ -1,6 +1,6 @@
 //! `timeline -f ctf`: CTF 2, read here by hand.
 
-use crate::timeline::{hostile, program, recorded, started};
+use crate::timeline::{hostile, latencies, program, recorded, started};
 use crate::{Folder, json_lines, run, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -230,6 +230,25 @@ fn events_are_what_the_other_views_count() {
         assert_eq!(modes.clone().count() > 0, kind != "ntrace");
         assert!(modes.into_iter().all(|event| event.fields["mode"] == "M"));
     }
+}
+
+/// Interrupts have their latency where it is known, and otherwise -1.
+#[test]
+fn latencies_are_those_of_the_log() {
+    let folder = Folder::new();
+    let (truth, rows) = latencies(&folder, "timer");
+    let ctf = folder.name("timer.ctf");
+    written(&[&rows, "-e", &program("timer")], &ctf);
+    let streams = trace(&ctf).streams;
+    let interrupts = streams["hart0"].iter().filter(|e| e.name == "interrupt");
+    let found = interrupts.map(|e| (e.at, e.fields["latency"].parse().unwrap()));
+    assert_eq!(found.collect::<BTreeMap<u64, u64>>(), truth);
+    let file = recorded(&folder, "timer", "etrace", "");
+    let ctf = folder.name("etrace.ctf");
+    written(&[&file], &ctf);
+    let streams = trace(&ctf).streams;
+    let mut interrupts = streams["hart0"].iter().filter(|e| e.name == "interrupt");
+    assert!(interrupts.all(|e| e.fields["latency"] == "-1"));
 }
 
 /// Times are those of the trace, and the clock has its frequency.

@@ -14,6 +14,8 @@ struct Truth {
     depth: u64,
     at_time: u64,
     time: u64,
+    /// From when it became pending, of interrupts.
+    latency: Option<u64>,
 }
 
 const MRET: u64 = 0x3020_0073;
@@ -47,6 +49,9 @@ fn truth(log: &str) -> Vec<Truth> {
                 depth: open.len() as u64,
                 at_time: hex(&step["time"]),
                 time: 0,
+                latency: step["pending"]
+                    .is_string()
+                    .then(|| hex(&step["time"]) - hex(&step["pending"])),
             });
         } else if step["type"] == "insn" {
             insns += 1;
@@ -87,7 +92,12 @@ fn check_spans(found: &Value, mut values: Vec<u64>) {
 }
 
 /// One cause and its longest ones, against all traps that it stands for.
-fn check_cause(cause: &Value, longest: &[&Value], truth: &[&Truth], timed: bool) {
+fn check_cause(
+    cause: &Value,
+    (longest, delayed): (&[&Value], &[&Value]),
+    truth: &[&Truth],
+    timed: bool,
+) {
     assert_eq!(cause["count"], truth.len());
     assert_eq!(cause["unfinished"], 0);
     assert_eq!(cause["depth"], truth.iter().map(|t| t.depth).max().unwrap());
@@ -102,6 +112,7 @@ fn check_cause(cause: &Value, longest: &[&Value], truth: &[&Truth], timed: bool)
     if timed {
         check_spans(&cause["time"], truth.iter().map(|t| t.time).collect());
     }
+    check_latencies(cause, delayed, truth, timed);
     let length = |t: &&&Truth| {
         if timed {
             (t.time, t.insns)
@@ -127,6 +138,36 @@ fn check_cause(cause: &Value, longest: &[&Value], truth: &[&Truth], timed: bool)
     }
 }
 
+/// Latencies, which only ingress rows have, and only those of interrupts.
+fn check_latencies(cause: &Value, delayed: &[&Value], truth: &[&Truth], timed: bool) {
+    let mut latencies: Vec<u64> = truth.iter().filter_map(|t| t.latency).collect();
+    if !timed || latencies.is_empty() {
+        assert!(cause["latency"].is_null() && delayed.is_empty(), "{cause}");
+        return;
+    }
+    assert_eq!(cause["latency"]["count"], truth.len());
+    // Values over 1000 have three digits.
+    let least = latencies.iter().min().copied();
+    assert_eq!(cause["latency"]["min"].as_u64(), least);
+    let p50 = |all: &mut Vec<u64>| {
+        all.sort_unstable();
+        quantile(all, 50)
+    };
+    assert_eq!(cause["latency"]["p50"], p50(&mut latencies));
+    let max = cause["latency"]["max"].as_u64().unwrap();
+    let longest = *latencies.last().unwrap();
+    assert!(max >= longest && max <= longest + longest / 1000);
+    assert_eq!(delayed.len(), truth.len().min(8));
+    for (found, latency) in delayed.iter().zip(latencies.iter().rev()) {
+        assert_eq!(found["latency"], *latency);
+        let is_here = |t: &&&Truth| found["at"]["instructions"] == t.at;
+        let here = truth.iter().find(is_here).unwrap();
+        assert_eq!(here.latency, Some(*latency));
+        assert_eq!(found["pending"], here.at_time - latency);
+        assert!(!found["path"].as_array().unwrap().is_empty());
+    }
+}
+
 fn check(report: &str, truth: &[Truth], timed: bool) {
     let values = lines(report);
     assert_eq!(values[0]["schema"], "hartrace-interrupts");
@@ -135,8 +176,11 @@ fn check(report: &str, truth: &[Truth], timed: bool) {
     let mut seen = 0;
     for cause in causes {
         let is_same = |v: &&Value| v["cause"] == cause["cause"] && v["code"] == cause["code"];
-        let longest = values.iter().filter(|v| v["type"] == "longest");
-        let longest: Vec<_> = longest.filter(is_same).collect();
+        let of_type = |kind: &str| {
+            let all = values.iter().filter(|v| v["type"] == kind);
+            all.filter(is_same).collect::<Vec<_>>()
+        };
+        let (longest, delayed) = (of_type("longest"), of_type("delayed"));
         // N-Trace says that it was an interrupt, and not which.
         let stands_for = |t: &&Truth| {
             cause["cause"] == t.cause.0.as_str()
@@ -144,14 +188,15 @@ fn check(report: &str, truth: &[Truth], timed: bool) {
         };
         let truth: Vec<_> = truth.iter().filter(stands_for).collect();
         seen += truth.len();
-        check_cause(cause, &longest, &truth, timed);
+        check_cause(cause, (&longest, &delayed), &truth, timed);
     }
     assert_eq!(seen, truth.len());
 }
 
-/// Nested interrupts, and a scheduler whose interrupts return to other threads.
+/// Nested interrupts, and a scheduler whose interrupts return to other threads; one of
+/// the former is masked for long.
 #[test]
-fn durations_are_those_of_the_log() {
+fn durations_and_latencies_are_those_of_the_log() {
     for (name, count) in [("timer", 65), ("scheduler", 73)] {
         for xlen in ["rv32gc", "rv64gc"] {
             let folder = Folder::new();
@@ -255,7 +300,7 @@ fn the_longest_can_be_found_again() {
     assert!(nested > 0);
     let text = succeeds(&["interrupts", &trace, "--top", "1"]);
     assert!(
-        !text.contains("time per") && !text.contains("latency"),
+        !text.contains("time per") && text.contains("latency: not known"),
         "{text}"
     );
 }
@@ -281,4 +326,40 @@ fn a_trace_without_interrupts() {
     );
     let json = succeeds(&["interrupts", &trace, "-f", "json"]);
     assert_eq!(json.lines().count(), 1);
+}
+
+/// Rows of several harts have a column for the hart; each hart has its own steps, and its
+/// own latencies.
+#[test]
+fn several_harts_in_one_table() {
+    let folder = Folder::new();
+    let elf = repository().join("programs/harts/harts-rv64gc.elf");
+    let elf = elf.to_str().unwrap();
+    let [log, rows] = ["t.json", "t.csv"].map(|name| folder.name(name));
+    let to = [format!("json={log}"), format!("ingress={rows}")];
+    let mut args = vec!["run", "-q", elf, "--harts", "3"];
+    args.extend(["--log", &to[0], "--log", &to[1]]);
+    assert_eq!(run(&args).status.code(), Some(0));
+    let steps = lines(&fs::read_to_string(&log).unwrap());
+    for hart in 0..3u32 {
+        let own = steps.iter().filter(|step| step["hart"] == hart);
+        let number = hart.to_string();
+        let chosen = ["-e", elf, "--hart", &number];
+        let pcs = succeeds(&[&["log", &rows, "--to", "pc"], &chosen[..]].concat());
+        let expected = own.clone().filter(|step| step["type"] == "insn");
+        let expected = expected.map(|step| format!("{:016x}", hex(&step["pc"])));
+        assert!(pcs.lines().map(str::to_owned).eq(expected), "hart {hart}");
+        let traps = own.filter(|step| step["pending"].is_string());
+        let latency = |step: &Value| hex(&step["time"]) - hex(&step["pending"]);
+        let mut latencies: Vec<u64> = traps.map(latency).collect();
+        latencies.sort_unstable();
+        let report = [&["interrupts", &rows, "-f", "json"], &chosen[..]].concat();
+        let report = lines(&succeeds(&report));
+        let cause = report.iter().find(|v| v["type"] == "cause").unwrap();
+        assert_eq!(cause["latency"]["count"], latencies.len());
+        assert_eq!(cause["latency"]["min"], latencies[0]);
+        let delayed = report.iter().find(|v| v["type"] == "delayed").unwrap();
+        assert_eq!(delayed["latency"], *latencies.last().unwrap());
+        assert_eq!(delayed["hart"], hart);
+    }
 }

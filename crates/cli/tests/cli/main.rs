@@ -43,6 +43,7 @@ mod tandem;
 mod timeline;
 mod tiny;
 mod trace;
+mod triggers;
 mod verify;
 mod view;
 mod views;

@@ -755,6 +755,11 @@ fn programs_of_the_repository_say_what_they_should() {
         "harts",
         "exceptions",
         "modes",
+        "contexts",
+        "paging",
+        "selfmod",
+        "triggers",
+        "causes",
         "dense",
         "semihost",
     ] {
@@ -858,4 +863,57 @@ fn several_harts_need_room_in_a_trace() {
     has(&ends(&["run", HARTS, "--seed", "2"], 2), &["--harts N"]);
     let message = ends(&["run", HARTS, "--harts", "2", "--machine", "spike"], 1);
     has(&message, &["exactly one hart"]);
+}
+
+/// Every cause that the hart without a hypervisor and counters has.
+#[test]
+fn a_program_takes_every_cause() {
+    let folder = Folder::new();
+    let log = folder.name("t.json");
+    let to = format!("json={log}");
+    for width in [32, 64] {
+        let elf = format!("../../programs/causes/causes-rv{width}gc.elf");
+        let args = ["run", "-q", &elf, "--misaligned", "no", "--log", &to];
+        assert!(!succeeds(&args).contains('#'));
+        let mut causes = std::collections::BTreeSet::new();
+        for line in fs::read_to_string(&log).unwrap().lines() {
+            let step: serde_json::Value = serde_json::from_str(line).unwrap();
+            if step["type"] == "trap" {
+                let kind = step["cause"].as_str().unwrap().to_owned();
+                causes.insert((kind, step["code"].as_u64().unwrap()));
+            }
+        }
+        let exceptions = (0..=9)
+            .chain([11, 12, 13, 15])
+            .map(|code| ("exception", code));
+        let interrupts = [1, 3, 5, 7, 9, 11].map(|code| ("interrupt", code));
+        let all = exceptions.chain(interrupts);
+        let all = all.map(|(kind, code)| (kind.to_owned(), code)).collect();
+        assert_eq!(causes, all);
+    }
+}
+
+/// A trace knows the contexts of a scheduler, and a timeline has a track for each.
+#[test]
+fn contexts_of_tasks_are_traced() {
+    let folder = Folder::new();
+    let config = folder.file(
+        "c.toml",
+        "[ntrace]\ncontext = true\n[etrace]\ncontext_width = 32\n",
+    );
+    let elf = "../../programs/contexts/contexts-rv64gc.elf";
+    for kind in ["ntrace", "etrace"] {
+        let trace = folder.name(kind);
+        let to = format!("{kind}={trace}");
+        succeeds(&["run", "-q", elf, "-c", &config, "--trace", &to, "--check"]);
+        let chrome = folder.name("t.json");
+        succeeds(&["timeline", &trace, "-f", "chrome", "-o", &chrome]);
+        let text = fs::read_to_string(&chrome).unwrap();
+        for task in 0..4 {
+            assert!(
+                text.contains(&format!("context 0x{:x}", 0x1000 + task)),
+                "{kind} {task}"
+            );
+        }
+    }
 }

@@ -395,6 +395,53 @@ fn formats_agree() {
     }
 }
 
+/// Interrupts of a program with their times and latencies, from the log of a run, and the
+/// rows of the same run.
+pub(crate) fn latencies(folder: &Folder, name: &str) -> (BTreeMap<u64, u64>, String) {
+    let [log, rows] = ["run.json", "run.csv"].map(|file| folder.name(file));
+    let to = [format!("json={log}"), format!("ingress={rows}")];
+    let elf = program(name);
+    let args = ["run", "-q", &elf, "--log", &to[0], "--log", &to[1]];
+    assert_eq!(run(&args).status.code(), Some(0));
+    let mut truth = BTreeMap::new();
+    for line in fs::read_to_string(&log).unwrap().lines() {
+        if line.contains(r#""pending""#) {
+            let step: Value = serde_json::from_str(line).unwrap();
+            let [time, pending] = ["time", "pending"].map(|key| {
+                let digits = step[key].as_str().unwrap().trim_start_matches("0x");
+                u64::from_str_radix(digits, 16).unwrap()
+            });
+            truth.insert(time, time - pending);
+        }
+    }
+    (truth, rows)
+}
+
+#[test]
+fn interrupts_have_their_latency_as_an_argument() {
+    let folder = Folder::new();
+    let (truth, rows) = latencies(&folder, "timer");
+    assert_eq!(truth.len(), 54);
+    let elf = program("timer");
+    let [file, json] = ["t.pftrace", "t.chrome"].map(|name| folder.name(name));
+    let args = ["timeline", &rows, "-e", &elf, "-o"];
+    succeeds(&[&args[..], &[&file]].concat());
+    succeeds(&[&args[..], &[&json, "-f", "chrome"]].concat());
+    let mut found = BTreeMap::new();
+    for (_, _, packet) in fields(&fs::read(&file).unwrap()) {
+        if let Some(argument) = part(packet, 11).and_then(|event| part(event, 4)) {
+            assert_eq!(part(argument, 10), Some(&b"latency"[..]));
+            found.insert(number(packet, 8).unwrap(), number(argument, 3).unwrap());
+        }
+    }
+    assert_eq!(found, truth);
+    let events: Vec<Value> = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let delayed = events.iter().filter(|e| e["args"]["latency"].is_u64());
+    let delayed = delayed.map(|e| (e["ts"].as_u64().unwrap(), &e["args"]["latency"]));
+    let delayed: BTreeMap<u64, u64> = delayed.map(|(at, n)| (at, n.as_u64().unwrap())).collect();
+    assert_eq!(delayed, truth);
+}
+
 /// What is left out is said, and what is left is as before.
 #[test]
 fn short_and_deep_slices_are_left_out() {

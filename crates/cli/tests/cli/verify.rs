@@ -651,3 +651,16 @@ fn a_simulation_that_runs() {
     assert_eq!(child.wait().unwrap().code(), Some(4));
     assert!(!folder.path("socket").exists());
 }
+
+/// Code that changes is in the trace, and the model changes it too.
+#[test]
+fn a_program_that_changes_its_code_verifies() {
+    let folder = Folder::new();
+    for width in [32, 64] {
+        let name = format!("programs/selfmod/selfmod-rv{width}gc.elf");
+        let program = repository().join(name);
+        let trace = traced(&folder, program.to_str().unwrap(), &[]);
+        let output = run(&["verify", "-q", &trace]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    }
+}

@@ -700,6 +700,7 @@ impl Source {
                 true => Cause::Interrupt(code),
             },
             tval,
+            pending: None,
         };
         let Some(handler) = trap.handler else {
             if !implied {

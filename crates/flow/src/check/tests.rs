@@ -37,6 +37,7 @@ fn trap(epc: u64, cause: Cause) -> Trap {
         handler: Some(0x800),
         cause,
         tval: None,
+        pending: None,
     }
 }
 

@@ -496,6 +496,7 @@ impl Hart {
             itype,
             cause: cause.unwrap_or(0),
             tval: t.trap.tval.unwrap_or(0) & config.tval_mask(),
+            pending: t.trap.pending,
             ..block
         };
         self.before = None;

@@ -191,6 +191,7 @@ impl Wander {
             handler,
             cause,
             tval,
+            pending: None,
         };
         self.events.push(Event::Trap(trap(cause)));
         self.steps.push(Step::Trap(TrapStep {
@@ -323,6 +324,7 @@ fn a_run_goes_where_the_next_thing_is() {
             handler: Some(BASE + 16),
             cause: Cause::Unknown,
             tval: None,
+            pending: None,
         })
     };
     let next = |event| match replay(&nops(), &[first, event, second])[0] {
@@ -345,6 +347,7 @@ fn a_trap_has_the_instruction_that_trapped() {
             handler: None,
             cause,
             tval: Some(1),
+            pending: None,
         };
         match replay(&image, &[Event::Trap(trap)])[0] {
             Step::Trap(t) => (t.bits, t.trap.cause),
@@ -372,6 +375,7 @@ fn a_trap_at_an_unknown_place_is_a_loss() {
         handler: Some(BASE + 16),
         cause: Cause::Interrupt(Some(7)),
         tval: None,
+        pending: None,
     };
     let events = [
         run(BASE, BASE + 4, 1, (Exit::Stop, BASE + 4)),
@@ -391,6 +395,7 @@ fn a_trap_at_an_unknown_place_may_be_kept() {
         handler: Some(BASE + 4),
         cause: Cause::Interrupt(Some(7)),
         tval: None,
+        pending: None,
     });
     let mode = |mode| {
         Event::Context(Ownership {
@@ -453,6 +458,7 @@ fn what_was_not_told_is_counted() {
             handler: None,
             cause,
             tval: None,
+            pending: None,
         })
     };
     let told = Assumed::default();

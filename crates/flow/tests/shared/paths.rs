@@ -155,6 +155,7 @@ impl Now {
                     handler: Some(handler),
                     cause,
                     tval,
+                    pending: None,
                 },
                 bits: fetch(epc).map(|f| f.bits),
                 mode,

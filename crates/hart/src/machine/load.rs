@@ -20,6 +20,7 @@ use crate::machine::turns::Turns;
 use crate::memory::{Memory, Region};
 use crate::notes::Records;
 use crate::program::Program;
+use crate::triggers::Triggers;
 
 /// Why a program cannot be put into a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,6 +285,8 @@ fn build_hart(config: &Config, isa: hartrace_isa::Isa, id: u32) -> Result<Hart, 
         .records(isa)?
         .map(|ctr| Box::new(Records::new(ctr, false)));
     cpu.update_ad = config.update_ad;
+    let as_spike = config.platform == Platform::Spike;
+    cpu.triggers = Triggers::new(config.triggers, isa.xlen(), as_spike);
     cpu.svadu = config.has_svadu();
     cpu.svnapot = config.names("svnapot");
     cpu.svpbmt = config.names("svpbmt");

@@ -86,7 +86,10 @@ impl Machine {
             if budget == 0 {
                 return Ok(false);
             }
-            let pause = self.execute_serialized::<W, O>(&mut budget, observer);
+            let pause = match self.hart.cpu.is_watched() {
+                true => self.execute_watched::<W, O>(&mut budget, observer),
+                false => self.execute_serialized::<W, O>(&mut budget, observer),
+            };
             self.quantum = self.quantum.saturating_sub(self.hart.cpu.retired - before);
             match pause {
                 Pause::Look => {}
@@ -122,6 +125,42 @@ impl Machine {
         // A look at whether to go on waiting counts as an instruction.
         self.hart.cpu.retire(1, 1);
         Some(Ok(()))
+    }
+
+    /// The same, instruction by instruction while triggers may match.
+    fn execute_watched<W: Width, O: Observer>(
+        &mut self,
+        budget: &mut u64,
+        observer: &mut O,
+    ) -> Pause {
+        loop {
+            // The second look at a CSR instruction is no second instruction.
+            let again = self.serialized;
+            let watched = match again {
+                true => None,
+                false => match self.before_step(observer) {
+                    Ok(watched) => Some(watched),
+                    Err(None) => return Pause::Look,
+                    Err(Some(stop)) => return Pause::Stop(stop),
+                },
+            };
+            let before = self.hart.cpu.retired;
+            let pause = self.execute_serialized::<W, O>(&mut 1, observer);
+            *budget = budget.saturating_sub(self.hart.cpu.retired - before);
+            if self.serialized && !again {
+                return pause;
+            }
+            if let Some(stop) = self.after_step(watched, observer) {
+                return Pause::Stop(stop);
+            }
+            match pause {
+                Pause::Spent if *budget > 0 && self.hart.cpu.is_watched() => {}
+                Pause::Spent if *budget > 0 => {
+                    return self.execute_serialized::<W, O>(budget, observer);
+                }
+                pause => return pause,
+            }
+        }
     }
 
     /// Runs to the next place where Spike looks for interrupts.

@@ -104,6 +104,7 @@ impl Machine {
         if let Some(stop) = self.find_stuck() {
             return Some(stop);
         }
+        self.refresh_timer();
         // Others may store there.
         self.hart.cpu.reservation = None;
         let next = self.turns.others.pop_front()?;

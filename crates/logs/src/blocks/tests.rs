@@ -418,6 +418,7 @@ fn steps() -> Vec<Step> {
                 handler: Some(handler),
                 cause,
                 tval: Some(0x77),
+                pending: matches!(cause, Cause::Interrupt(_)).then_some(0),
             },
             bits,
             mode: Mode::S,
@@ -483,6 +484,7 @@ fn what_a_port_shows_is_read_back_as_the_same_steps() {
         external: true,
         lost: true,
         power_down: true,
+        pending: true,
         ..IngressColumns::default()
     };
     let image = program();

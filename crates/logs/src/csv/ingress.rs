@@ -7,7 +7,7 @@ use hartrace_isa::Itype;
 use super::{Fault, Stage, fields, flag, number};
 use crate::lines::{Line, Lines};
 use crate::{BlockSteps, LineError, LineErrorKind as Kind};
-use hartrace_flow::{Context, Ctype, DataIngress, Ingress, Mode, Observer, Trigger};
+use hartrace_flow::{Context, Ctype, DataIngress, HartId, Ingress, Mode, Observer, Trigger};
 
 /// Blocks that a port can retire in one cycle.
 pub(crate) const MAX_GROUPS: usize = 8;
@@ -61,6 +61,12 @@ pub struct IngressColumns {
     pub lost: bool,
     /// `power_down`, not in the reference flow and no signal of the port.
     pub power_down: bool,
+    /// `pending`, not in the reference flow and no signal of the port: the time at which
+    /// the interrupt of the row became pending, empty where there is none.
+    pub pending: bool,
+    /// `hart`, not in the reference flow and no signal of the port: the number of the hart
+    /// whose port it is, in a table of several.
+    pub hart: bool,
     /// Data accesses per cycle in their unified form, 0 to 8: `dretire_0`, `dtype_0`,
     /// `daddr_0`, `dsize_0`, `data_0`, `iaddr_lsbs_0` and so on (E-Trace table 4.9).
     pub accesses: u8,
@@ -98,6 +104,8 @@ impl Default for IngressColumns {
             external: false,
             lost: false,
             power_down: false,
+            pending: false,
+            hart: false,
             accesses: 0,
         }
     }
@@ -126,6 +134,8 @@ pub(super) enum Column {
     External,
     Lost,
     PowerDown,
+    Pending,
+    Hart,
     Dretire,
     Dtype,
     Daddr,
@@ -137,7 +147,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    pub(super) const NAMES: [(&'static str, Column); 25] = [
+    pub(super) const NAMES: [(&'static str, Column); 27] = [
         ("itype", Column::Itype),
         ("iaddr", Column::Iaddr),
         ("sijump", Column::Sijump),
@@ -156,6 +166,8 @@ impl Column {
         ("external", Column::External),
         ("lost", Column::Lost),
         ("power_down", Column::PowerDown),
+        ("pending", Column::Pending),
+        ("hart", Column::Hart),
         ("dretire", Column::Dretire),
         ("dtype", Column::Dtype),
         ("daddr", Column::Daddr),
@@ -222,7 +234,7 @@ pub enum IngressRow<'a> {
 /// (`itype_0,cause,tval,priv,iaddr_0[,context][,time][,ctype][,sijump_0],`
 /// `iretire_0,ilastsize_0`) in any order, groups `_0` to `_7`, and columns of
 /// our own for the sideband (`trigger`, `halted`, `reset`, `impdef`,
-/// `external`, `lost`, `power_down`) and for data accesses in their unified form
+/// `external`, `lost`, `power_down`, `pending`, `hart`) and for data accesses in their unified form
 /// (`dretire_0`, `dtype_0`, `daddr_0`, `dsize_0`, `data_0`, `iaddr_lsbs_0`), which
 /// belong to the instructions of the row in their order. Columns of other names are
 /// ignored.
@@ -230,7 +242,7 @@ pub enum IngressRow<'a> {
 /// `trigger` is one signal, as in E-Trace 2.0, with a notify bit for each
 /// block; or, as in the draft's table 4.5, `trigger_0`, `trigger_1` and so on
 /// have three bits each. What a row has once stands in the block that
-/// [`Ingress`] names; `cause` and `tval` in the first where none traps, and
+/// [`Ingress`] names; `cause`, `tval` and `pending` in the first where none traps, and
 /// `lost` in the oldest.
 ///
 /// `tval`, `iaddr` and `impdef` are hexadecimal, the rest decimal. Groups that
@@ -322,6 +334,8 @@ struct Table {
     /// The same of data accesses.
     accesses: usize,
     data: [DataIngress; MAX_GROUPS],
+    /// The hart of the last row, if the table has several.
+    hart: Option<HartId>,
 }
 
 impl Table {
@@ -355,6 +369,13 @@ impl Table {
         match self.line(number, line) {
             Ok(None) => {}
             Ok(Some(_)) => {
+                let blocks = match self.hart {
+                    None => blocks,
+                    Some(hart) => match blocks.of(hart) {
+                        Some(blocks) => blocks,
+                        None => return damaged(LineError::whole(number, &[], Kind::TooManyHarts)),
+                    },
+                };
                 let cycle = self.blocks.get(..self.shown).unwrap_or_default();
                 if accesses > 0 {
                     blocks.show(self.data.get(..accesses).unwrap_or_default());
@@ -370,7 +391,7 @@ impl Table {
             }
             Err(error) => {
                 damaged(error);
-                blocks.lost(out);
+                blocks.lose_all(out);
             }
         }
     }
@@ -445,6 +466,8 @@ impl Table {
             external: has(Column::External),
             lost: has(Column::Lost),
             power_down: has(Column::PowerDown),
+            pending: has(Column::Pending),
+            hart: has(Column::Hart),
             accesses: self.accesses as u8,
         }
     }
@@ -467,6 +490,9 @@ impl Table {
                 if let Some(data) = self.data.get_mut(group) {
                     set_data(data, column, text).map_err(|kind| (kind, at))?;
                 }
+            } else if column == Column::Hart {
+                let hart = number(text, false).map_err(|kind| (kind, at))?;
+                self.hart = Some(HartId(hart));
             } else if column == Column::Trigger {
                 trigger = triggers(text, self.groups).map_err(|kind| (kind, at))?;
             } else {
@@ -526,6 +552,7 @@ fn spread(blocks: &mut [Ingress], shared: &Ingress, trigger: u16) -> usize {
         block.impdef = shared.impdef;
         if index == traps {
             (block.cause, block.tval) = (shared.cause, shared.tval);
+            block.pending = shared.pending;
         }
         if index == 0 {
             block.ctype = shared.ctype;
@@ -577,6 +604,8 @@ fn set(block: &mut Ingress, column: Column, text: &[u8]) -> Result<(), Kind> {
         Column::External => block.external = number(text, false)?,
         Column::Lost => block.lost = flag(text)?,
         Column::PowerDown => block.power_down = flag(text)?,
+        Column::Pending if text.is_empty() => {}
+        Column::Pending => block.pending = Some(dec(text)?),
         _ => {}
     }
     Ok(())

@@ -231,6 +231,7 @@ impl Table {
                 handler,
                 cause,
                 tval: told.then_some(row.tval),
+                pending: None,
             },
             bits,
             mode: row.mode,

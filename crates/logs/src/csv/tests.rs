@@ -509,6 +509,8 @@ fn the_longest_row_is_whole() {
         external: true,
         lost: true,
         power_down: true,
+        pending: true,
+        hart: true,
         accesses: 8,
     };
     let block = Ingress {
@@ -522,7 +524,7 @@ fn the_longest_row_is_whole() {
         context: Context(u64::MAX),
         ctype: Ctype::Discontinuity,
         sijump: true,
-        time: 10,
+        time: u64::MAX,
         trigger: Trigger::from_bits(7),
         halted: true,
         reset: true,
@@ -530,10 +532,11 @@ fn the_longest_row_is_whole() {
         external: 255,
         lost: true,
         power_down: true,
+        pending: Some(u64::MAX),
         ..Ingress::default()
     };
     let mut row = String::new();
-    let writer = IngressWriter::new(columns, Iretire::Halfwords);
+    let writer = IngressWriter::new(columns, Iretire::Halfwords).of(HartId(u32::MAX));
     let access = DataIngress {
         dretire: true,
         dtype: u8::MAX,
@@ -548,15 +551,18 @@ fn the_longest_row_is_whole() {
         .unwrap();
     let eight = |field: &str| [field; 8].join(",");
     let expected = format!(
-        "{},{},{:x},6,{},{},10,3,{},{},{},1023,1,1,ffffffff,255,1,1,{},{},{},{},{},{}\n",
+        "{},{},{:x},6,{},{},{},3,{},{},{},1023,1,1,ffffffff,255,1,1,{},{},{},{},{},{},{},{}\n",
         eight("15"),
         u32::MAX,
         u64::MAX,
         eight("ffffffffffffffff"),
         u64::MAX,
+        u64::MAX,
         eight("1"),
         eight("4294967295"),
         eight("255"),
+        u64::MAX,
+        u32::MAX,
         eight("1"),
         eight("255"),
         eight("ffffffffffffffff"),

@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 
 use super::ingress::{IngressColumns, Iretire, MAX_GROUPS};
 use crate::text::spell16;
-use hartrace_flow::{DataIngress, Ingress};
+use hartrace_flow::{DataIngress, HartId, Ingress};
 
 /// Why a row could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,7 @@ impl core::error::Error for RowError {}
 pub struct IngressWriter {
     columns: IngressColumns,
     retirement: Iretire,
+    hart: HartId,
 }
 
 impl IngressWriter {
@@ -65,7 +66,14 @@ impl IngressWriter {
         IngressWriter {
             columns,
             retirement,
+            hart: HartId(0),
         }
+    }
+
+    /// The same for rows of a hart.
+    #[must_use]
+    pub const fn of(self, hart: HartId) -> IngressWriter {
+        IngressWriter { hart, ..self }
     }
 
     fn groups(&self) -> usize {
@@ -104,6 +112,8 @@ impl IngressWriter {
             (has.external, ",external"),
             (has.lost, ",lost"),
             (has.power_down, ",power_down"),
+            (has.pending, ",pending"),
+            (has.hart, ",hart"),
         ] {
             out.write_str(if there { name } else { "" })?;
         }
@@ -120,8 +130,8 @@ impl IngressWriter {
     }
 
     /// Writes one cycle: its blocks, oldest first. Of the signals that exist
-    /// once, the first block gives the levels and `ctype`; `cause` and `tval`
-    /// are those of the block that traps, or else of the first; pulses and
+    /// once, the first block gives the levels and `ctype`; `cause`, `tval` and
+    /// `pending` are those of the block that traps, or else of the first; pulses and
     /// `lost` are written when any block has them. Missing blocks are written
     /// as idle.
     ///
@@ -217,6 +227,15 @@ impl IngressWriter {
         if has.power_down {
             row.dec(first.power_down.into());
         }
+        if has.pending {
+            match traps.pending {
+                Some(time) => row.dec(time),
+                None => row.put(b""),
+            }
+        }
+        if has.hart {
+            row.dec(self.hart.0.into());
+        }
     }
 
     fn accesses(&self) -> usize {
@@ -257,16 +276,16 @@ fn trigger(blocks: &[Ingress]) -> u16 {
 }
 
 /// One row, spelled without the machinery of formatting. The longest, eight
-/// blocks and accesses with every column, has fewer than 1024 bytes.
+/// blocks and accesses with every column, has fewer than 1088 bytes.
 struct Row {
-    bytes: [u8; 1024],
+    bytes: [u8; 1088],
     length: usize,
 }
 
 impl Default for Row {
     fn default() -> Row {
         Row {
-            bytes: [0; 1024],
+            bytes: [0; 1088],
             length: 0,
         }
     }

@@ -198,6 +198,7 @@ impl Hart {
                 handler,
                 cause: held.cause,
                 tval: held.tval,
+                pending: None,
             },
             bits: held.bits,
             mode: before,

@@ -400,6 +400,7 @@ fn commits_alone_show_traps_as_jumps_that_cannot_be() {
         handler: Some(0x8000),
         cause: Cause::Unknown,
         tval: None,
+        pending: None,
     };
     assert_eq!((traps.len(), traps[0].trap), (1, trap));
     // An image may tell more.

@@ -197,6 +197,7 @@ impl Source {
             handler: Some(to),
             cause,
             tval: None,
+            pending: None,
         };
         self.track.event(&Event::Trap(trap), cx.out);
         self.track.walk.restart(cx.blocks, to);

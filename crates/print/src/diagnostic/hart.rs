@@ -42,6 +42,7 @@ pub fn bad_config(config: &Config, error: &ConfigError) -> Diagnostic {
         | ConfigError::CacheBlock
         | ConfigError::Cost
         | ConfigError::Slots
+        | ConfigError::Triggers
         | ConfigError::Records(_) => Diagnostic::new(Code::ConfigValue, message),
     }
 }

@@ -403,6 +403,7 @@ impl Hart {
             handler: new,
             cause,
             tval: told(TrapCsr::Tval),
+            pending: None,
         };
         self.event(&Event::Trap(trap), out);
         self.place.set(new);

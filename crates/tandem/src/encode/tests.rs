@@ -100,6 +100,7 @@ fn trap(cause: Cause, bits: Option<u32>) -> TrapStep {
             handler: Some(0x2000),
             cause,
             tval: None,
+            pending: None,
         },
         bits,
         mode: Mode::M,

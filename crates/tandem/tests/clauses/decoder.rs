@@ -708,6 +708,7 @@ fn trap(pc: u64, random: &mut Random) -> (Step, Effects) {
                 false => Cause::Exception(Some(code)),
             },
             tval: Some(0),
+            pending: None,
         },
         bits: (!interrupt).then_some(0x0085_2503),
         mode: Mode::M,

@@ -138,6 +138,7 @@ fn traps_have_their_ends_and_gaps_their_places() {
         epc: Some(0x1004),
         handler: None,
         tval: None,
+        pending: None,
     };
     let hart = HartId(0);
     sequence.gap(hart, None, at(0));

@@ -56,6 +56,11 @@ impl<'w> Chrome<'w> {
         };
     }
 
+    /// A length of time, in nanoseconds if that is known.
+    fn length(&self, time: u64) -> u64 {
+        self.timescale.map_or(time, |scale| scale.nanoseconds(time))
+    }
+
     /// The start or the end of an arrow, inside the slice that is open there.
     fn flow(&mut self, (track, at): (u32, u64), arrow: Arrow) -> io::Result<()> {
         let (phase, flow) = match arrow {
@@ -117,7 +122,13 @@ impl SliceWriter for Chrome<'_> {
             self.line,
             r#","cat":"{category}","pid":{hart},"tid":{track}"#
         );
-        self.time(slice.at, "}");
+        match slice.latency {
+            None => self.time(slice.at, "}"),
+            Some(latency) => {
+                let latency = self.length(latency);
+                self.time(slice.at, &format!(r#","args":{{"latency":{latency}}}}}"#));
+            }
+        }
         self.send()?;
         self.flow((track, slice.at), slice.arrow)
     }

@@ -163,6 +163,8 @@ impl SliceWriter for Ctf<'_> {
             Some(Cause::Interrupt(code) | Cause::Exception(code)) => code,
             _ => None,
         };
+        let latency = slice.latency.map(|time| self.ticks(time));
+        let latency = latency.map_or(-1, |time| i64::try_from(time).unwrap_or(i64::MAX));
         let payload = |out: &mut Vec<u8>| {
             stream::text(out, name);
             match class {
@@ -171,6 +173,9 @@ impl SliceWriter for Ctf<'_> {
                     stream::signed(out, code.map_or(-1, i64::from));
                 }
                 _ => {}
+            }
+            if class == EventClass::Interrupt {
+                stream::signed(out, latency);
             }
         };
         self.event(hart, slice.at, (class, &payload))

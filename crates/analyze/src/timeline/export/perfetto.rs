@@ -28,6 +28,7 @@ const NEEDED: u64 = 2;
 
 /// Fields of `TrackEvent`, and values of its `type`.
 const CATEGORY: u32 = 3;
+const ARGUMENT: u32 = 4;
 const TYPE: u32 = 9;
 const NAME: u32 = 10;
 const TRACK: u32 = 11;
@@ -38,6 +39,10 @@ const BEGIN: u64 = 1;
 const END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
+
+/// Fields of `DebugAnnotation`.
+const ARGUMENT_NUMBER: u32 = 3;
+const ARGUMENT_NAME: u32 = 10;
 
 /// Sequences and tracks: numbers that differ from those of all others.
 const HARTS: u64 = 1 << 32;
@@ -178,6 +183,12 @@ impl SliceWriter for Perfetto<'_> {
         self.inner.number(TYPE, BEGIN);
         self.inner.number(NAME, iid);
         self.inner.number(CATEGORY, slice.category as u64 + 1);
+        if let Some(latency) = slice.latency {
+            let mut argument = Message::default();
+            argument.bytes(ARGUMENT_NAME, b"latency");
+            argument.number(ARGUMENT_NUMBER, self.nanoseconds(latency));
+            self.inner.bytes(ARGUMENT, &argument.0);
+        }
         match slice.arrow {
             Arrow::None => {}
             Arrow::From(flow) => self.inner.fixed(FLOW, flow),

@@ -78,6 +78,8 @@ pub struct Beginning<'a> {
     pub cause: Option<Cause>,
     /// Where a function that is called starts.
     pub address: Option<u64>,
+    /// How long an interrupt was pending before it, in units of time, if that is known.
+    pub latency: Option<u64>,
     /// Its arrow.
     pub arrow: Arrow,
 }

@@ -87,6 +87,7 @@ impl Hart {
                     Cause::Exception(_) => Some(r.draw() >> (25 + r.below(39))),
                     _ => None,
                 },
+                pending: None,
             },
             bits,
             mode: self.mode,

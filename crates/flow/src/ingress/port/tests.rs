@@ -38,6 +38,7 @@ fn trap(epc: u64, cause: Cause, bits: Option<u32>) -> Step {
             handler: Some(0x8000),
             cause,
             tval: Some(0x55),
+            pending: None,
         },
         bits,
         mode: Mode::M,

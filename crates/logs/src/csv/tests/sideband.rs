@@ -239,6 +239,7 @@ fn random_cycle(rng: &mut Random, has: &IngressColumns, retirement: Iretire) -> 
             },
             external: when(has.external && oldest, rng, 256) as u8,
             lost: once(has.lost && oldest, rng),
+            pending: once(has.pending && traps, rng).then(|| wide(rng)),
             ..levels
         });
     }
@@ -263,6 +264,8 @@ fn random_blocks_read_back_as_they_were_written() {
             external: coin(),
             lost: coin(),
             power_down: coin(),
+            pending: coin(),
+            hart: false,
             accesses: 0,
         };
         let retirement = rng.one_of([Iretire::Instructions, Iretire::Halfwords]);

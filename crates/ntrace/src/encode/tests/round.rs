@@ -69,6 +69,7 @@ fn walk(r: &mut Random, code: &[u32], noise: bool) -> Vec<Step> {
                     handler: Some(handler),
                     cause,
                     tval: None,
+                    pending: None,
                 },
                 bits: None,
                 mode: Mode::M,

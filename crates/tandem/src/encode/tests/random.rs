@@ -93,6 +93,7 @@ fn walk(rng: &mut Random, xlen: Xlen) -> Vec<Did> {
                         handler: Some(handler),
                         cause: Cause::Exception(Some(2)),
                         tval: None,
+                        pending: None,
                     },
                     bits: (rng.below(2) == 0).then_some(0x73),
                     mode,

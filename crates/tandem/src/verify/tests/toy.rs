@@ -162,6 +162,7 @@ impl Toy {
                 handler: Some(self.pc),
                 cause,
                 tval: Some(tval),
+                pending: None,
             },
             bits,
             mode: Mode::from_code(mode).unwrap(),

@@ -40,7 +40,7 @@ const EVENTS: [(EventClass, &str, Fields); 11] = [
     (
         EventClass::Interrupt,
         "interrupt",
-        &[("name", TEXT), ("cause", SIGNED)],
+        &[("name", TEXT), ("cause", SIGNED), ("latency", SIGNED)],
     ),
     (
         EventClass::Exception,
