@@ -35,6 +35,12 @@ pub enum Touch {
         /// log2 of its size in bytes.
         size: u8,
     },
+    /// Vector loads or stores. How many they are depends on `vl`, the mask and how
+    /// the hart groups elements.
+    Vector {
+        /// [`AccessKind::Load`] or [`AccessKind::Store`].
+        kind: AccessKind,
+    },
     /// A compare-and-swap (`amocas`): [`AccessKind::AtomicSwap`] if it stores, otherwise
     /// [`AccessKind::Load`]. All its accesses are of one kind.
     Swap {
@@ -46,13 +52,13 @@ pub enum Touch {
 }
 
 impl Touch {
-    /// How many accesses it is.
+    /// How many accesses it is; for those of vectors, of which the number is not known, 1.
     #[must_use]
     pub const fn count(self) -> u8 {
         match self {
             Touch::Nothing => 0,
             Touch::Accesses { count, .. } | Touch::Swap { count, .. } => count,
-            Touch::Conditional { .. } => 1,
+            Touch::Conditional { .. } | Touch::Vector { .. } => 1,
         }
     }
 
@@ -95,6 +101,13 @@ impl Touch {
             },
             Op::CmPush => several(AccessKind::Store, inst, isa),
             Op::CmPop | Op::CmPopret | Op::CmPopretz => several(AccessKind::Load, inst, isa),
+            op if op.is_vector_memory() => Touch::Vector {
+                // LOAD-FP or STORE-FP.
+                kind: match bits & 0x20 {
+                    0 => AccessKind::Load,
+                    _ => AccessKind::Store,
+                },
+            },
             op => match atomic(op) {
                 Some((kind, size)) => one(kind, size),
                 None => Touch::Nothing,
@@ -200,9 +213,7 @@ impl Reported {
         let extended = ((access.addr << unused) as i64 >> unused) as u64;
         let has_address = self.addresses || csr;
         let read_only = csr && access.addr >> 10 & 3 == 3;
-        let paired = access.kind.code() >= 4
-            && access.kind != AccessKind::ConditionalStoreFailure
-            && !read_only;
+        let paired = access.kind.code() >= 4 && !access.kind.is_failure() && !read_only;
         let shown = Access {
             addr: match (csr, has_address) {
                 (true, _) => access.addr,
@@ -253,6 +264,21 @@ mod tests {
         assert_eq!(Touch::of(0xb842, isa), touch(AccessKind::Store, 1));
         assert_eq!(Touch::of(0xb8f2, isa), touch(AccessKind::Store, 13));
         assert_eq!(Touch::of(0xbe52, isa), touch(AccessKind::Load, 2));
+    }
+
+    #[test]
+    fn vector_loads_and_stores_are_not_counted() {
+        let isa = Isa::parse("rv64gcv").unwrap();
+        let touch = |kind| Touch::Vector { kind };
+        // vle32.v v8,(a1); vlse64.v v8,(a1),a2; vl8r.v v8,(a1); vsoxei8.v v8,(a1),v2.
+        for load in [0x0205_e407, 0x0ac5_f407, 0xe285_8407] {
+            assert_eq!(Touch::of(load, isa), touch(AccessKind::Load));
+        }
+        assert_eq!(Touch::of(0x0e25_8427, isa), touch(AccessKind::Store));
+        // fld fa0,0(a1); vadd.vv v1,v2,v3; and where there are no vectors.
+        assert_eq!(Touch::of(0x0005_b507, isa), loads(3));
+        assert_eq!(Touch::of(0x0221_80d7, isa), Touch::Nothing);
+        assert_eq!(Touch::of(0x0205_e407, Isa::RV64GC), Touch::Nothing);
     }
 
     #[test]

@@ -215,6 +215,8 @@ impl Code {
         let accesses = match Touch::of(bits, self.isa) {
             // Those to CSRs are not part of straight-line code.
             Touch::Accesses { kind, .. } if kind.is_csr() => 0,
+            // Not executed.
+            Touch::Vector { .. } => 0,
             _ if decode(bits, self.isa).op == Op::CboZero => (self.cache_block / 8) as u8,
             touch => touch.count(),
         };

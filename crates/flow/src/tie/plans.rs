@@ -15,6 +15,8 @@ pub(super) struct Expected {
     size: u8,
     /// It may be missing: only one of the two kinds is reported.
     pub(super) optional: bool,
+    /// A vector load or store: any number of accesses of any size.
+    pub(super) vector: bool,
 }
 
 impl Expected {
@@ -40,6 +42,7 @@ impl Code<'_> {
         let insns = self.image.insns(self.space, run.start, run.insns.into());
         for ((_, fetched), insn) in insns.zip(0..) {
             let touch = Touch::of(fetched.bits, fetched.isa);
+            let vector = matches!(touch, Touch::Vector { .. });
             let (kind, failed, size) = match touch {
                 Touch::Nothing => continue,
                 Touch::Accesses { kind, size, .. } => (kind, None, size),
@@ -49,9 +52,11 @@ impl Code<'_> {
                     size,
                 ),
                 Touch::Swap { size, .. } => (AccessKind::AtomicSwap, Some(AccessKind::Load), size),
+                Touch::Vector { kind } => (kind, None, 0),
             };
+            let sizes = if vector { 0..8 } else { size..size + 1 };
             let (done, not_done) = (
-                reported.has(kind, size),
+                sizes.into_iter().any(|size| reported.has(kind, size)),
                 failed.is_some_and(|kind| reported.has(kind, size)),
             );
             if !done && !not_done {
@@ -63,6 +68,7 @@ impl Code<'_> {
                 failed,
                 size,
                 optional: failed.is_some() && !(done && not_done),
+                vector,
             };
             let count = touch.count();
             to.extend(core::iter::repeat_n(expected, count.into()));
@@ -228,7 +234,7 @@ impl SlicePlans {
             count: expected.len() as u32,
             first: first as u32,
             len: runs.len() as u32,
-            is_exact: !expected.iter().any(|expected| expected.failed.is_some()),
+            is_exact: !expected.iter().any(|e| e.failed.is_some() || e.vector),
         });
         let (known, index) = (self.known(kept.store()), kept.index() as usize);
         if known.len() <= index {
