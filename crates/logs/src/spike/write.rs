@@ -249,7 +249,7 @@ impl<'a> SpikeWriter<'a> {
             }
         }
         for access in effects.accesses.iter() {
-            if !matches!(access.kind, K::Load | K::ConditionalStoreFailure) {
+            if access.kind != K::Load && !access.kind.is_failure() {
                 self.text(b" mem ");
                 self.word(access.addr);
                 self.text(b" ");
