@@ -9,7 +9,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use hartrace_flow::{
-    CodeHistory, CodePiece, Context, HartId, Packer, Since, Unpacker, VaryingCode, Version,
+    CodeHistory, CodePiece, Context, HartId, NamedSync, Packer, Since, Unpacker, VaryingCode,
+    Version,
 };
 use hartrace_isa::Isa;
 use std::ffi::OsString;
@@ -102,6 +103,14 @@ impl CodeFile {
             last = code.address;
             write_varying(&mut out, code);
         }
+        out.number(self.history.syncs.len() as u64);
+        let mut last = 0u64;
+        for sync in &self.history.syncs {
+            out.number(sync.offset.wrapping_sub(last));
+            last = sync.offset;
+            out.number(sync.hart.0.into());
+            out.number(sync.address);
+        }
         let mut file = MAGIC.to_vec();
         file.push(VERSION);
         let mut packed = GzEncoder::new(file, Compression::default());
@@ -184,6 +193,15 @@ fn read_history(from: &mut Unpacker<'_>) -> Option<CodeHistory> {
         }
         end = last.checked_add(code.len)?;
         history.varying.push(code);
+    }
+    let mut offset = 0u64;
+    for _ in 0..from.count()? {
+        offset = offset.checked_add(from.number()?)?;
+        history.syncs.push(NamedSync {
+            offset,
+            hart: HartId(u32::try_from(from.number()?).ok()?),
+            address: from.number()?,
+        });
     }
     Some(history)
 }

@@ -590,6 +590,10 @@ impl Way<'_> {
                     if self.rules.all_jumps && !matches!(flow, Flow::Indirect { .. }) {
                         return (Kind::Jump, at);
                     }
+                    // As in `find_next`.
+                    if self.code.is_version() {
+                        return (Kind::Border, to);
+                    }
                     // A block has at most one entry for the return stack, at its
                     // end: what it pushes, a return in the next block may need.
                     if exit.stacks() || self.runs.len() - first == MAX_RUNS {

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use hartrace_isa::Isa;
 
-use crate::{Image, SpaceId, Version};
+use crate::{HartId, Image, SpaceId, Version};
 
 pub use record::CodeRecorder;
 
@@ -23,6 +23,20 @@ pub struct CodeHistory {
     pub pieces: Vec<CodePiece>,
     /// Code that was not, by address, none overlapping.
     pub varying: Vec<VaryingCode>,
+    /// The synchronisation messages from which versions count, by offset: a trace without
+    /// them is another one.
+    pub syncs: Vec<NamedSync>,
+}
+
+/// A synchronisation message of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedSync {
+    /// Offset of the byte after it in the stream.
+    pub offset: u64,
+    /// The hart that it is about.
+    pub hart: HartId,
+    /// Address of the instruction that it names.
+    pub address: u64,
 }
 
 /// Code that was always the same.
@@ -82,5 +96,6 @@ impl CodeHistory {
             let end = code.address.saturating_add(code.len);
             image.vary(code.address..end, &contents, &code.versions, isa);
         }
+        image.expect(&self.syncs);
     }
 }

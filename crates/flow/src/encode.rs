@@ -55,10 +55,11 @@ pub trait Sink {
     }
 
     /// The message before this call is a synchronisation: it names the instruction of
-    /// this hart before which so many halfwords had retired. By default this is not used.
+    /// this hart at an address, before which so many halfwords had retired. By default
+    /// this is not used.
     #[inline]
-    fn synchronised(&mut self, hart: HartId, halfwords: u64) {
-        let _ = (hart, halfwords);
+    fn synchronised(&mut self, hart: HartId, address: u64, halfwords: u64) {
+        let _ = (hart, address, halfwords);
     }
 }
 
@@ -94,8 +95,8 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 
     #[inline]
-    fn synchronised(&mut self, hart: HartId, halfwords: u64) {
-        (**self).synchronised(hart, halfwords);
+    fn synchronised(&mut self, hart: HartId, address: u64, halfwords: u64) {
+        (**self).synchronised(hart, address, halfwords);
     }
 }
 

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use hartrace_isa::{Isa, Op, decode, length};
 
-use crate::Context;
+use crate::{Context, NamedSync};
 
 mod elf;
 mod segments;
@@ -60,6 +60,8 @@ pub struct Image {
     spaces: Vec<Space>,
     contexts: BTreeMap<Context, SpaceId>,
     holes: Holes,
+    /// Synchronisation messages that a trace must have, in order.
+    syncs: Vec<NamedSync>,
 }
 
 /// One view of code memory.
@@ -209,6 +211,7 @@ impl Image {
             spaces: vec![Space::default()],
             contexts: BTreeMap::new(),
             holes: Holes::default(),
+            syncs: Vec::new(),
         }
     }
 

@@ -105,7 +105,7 @@ mod walk;
 pub use blocks::{Blocks, Rules};
 pub use cause::{exception_name, interrupt_name};
 pub use check::{Check, Checked, Difference, Inference, Unreported, What};
-pub use code_history::{CodeHistory, CodePiece, CodeRecorder, VaryingCode};
+pub use code_history::{CodeHistory, CodePiece, CodeRecorder, NamedSync, VaryingCode};
 pub use decode::Decode;
 pub use event::{
     Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,

@@ -18,7 +18,10 @@ use self::part::{locate, trim};
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::stretch::{ANY, Name};
-use crate::{Blocks, Consumer, Context, Evidence, Exit, HartId, Kept, ReturnStack, Run, SpaceId};
+use crate::{
+    Blocks, Consumer, Context, Evidence, Exit, Fetched, HartId, Kept, ReturnStack, Run, SpaceId,
+    Spot,
+};
 
 /// Why a walk stopped, always before an instruction it has not emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +99,8 @@ pub struct Walk {
     sync: Option<(u64, u64)>,
     time: Option<u64>,
     context: Option<Context>,
+    /// How often it came to an address that its space has no code for.
+    landed: u64,
     /// An instruction given out, and how many there were with it: the last one
     /// while that is still `insns`.
     last: (u64, u64),
@@ -125,6 +130,7 @@ impl Walk {
             sync: None,
             time: None,
             context: None,
+            landed: 0,
             last: (0, 0),
             pause: false,
         }
@@ -225,11 +231,46 @@ impl Walk {
     /// Whether there is a conditional branch at an address.
     #[must_use]
     pub fn is_branch(&self, blocks: &mut Blocks<'_>, address: u64) -> bool {
-        let mut id = blocks.find(self.space, address);
+        let mut id = blocks.find(self.home, address);
         if id == NOWHERE {
-            (_, id) = self.look(blocks, address);
+            (_, id) = self.look(blocks, address, &self.spot());
         }
         blocks.is_branch(id, address)
+    }
+
+    /// After [`Stop::Target`]: whether there is one where the jump goes.
+    #[must_use]
+    pub fn is_branch_behind(&self, blocks: &mut Blocks<'_>, address: u64) -> bool {
+        let mut id = blocks.find(self.home, address);
+        if id == NOWHERE {
+            let spot = self.spot_after(self.to_decision(blocks).into());
+            (_, id) = self.look(blocks, address, &spot);
+        }
+        blocks.is_branch(id, address)
+    }
+
+    /// Whether there is one at the address that a synchronisation message names, which
+    /// ends at this offset of the stream.
+    #[must_use]
+    pub fn is_branch_at_sync(&self, blocks: &mut Blocks<'_>, address: u64, offset: u64) -> bool {
+        let mut id = blocks.find(self.home, address);
+        if id == NOWHERE {
+            let sync = Some((offset, 0));
+            let spot = Spot {
+                sync,
+                ..self.spot()
+            };
+            (_, id) = self.look(blocks, address, &spot);
+        }
+        blocks.is_branch(id, address)
+    }
+
+    /// The instruction at an address.
+    #[must_use]
+    pub fn fetch(&self, blocks: &Blocks<'_>, address: u64) -> Option<Fetched> {
+        let image = blocks.image();
+        let space = image.space_at(self.home, address, &self.spot())?;
+        image.fetch(space, address)
     }
 
     /// Walks `left` halfwords, or as far as the evidence goes; what was walked
@@ -361,7 +402,7 @@ impl Walk {
         out: &mut C,
     ) -> Stop {
         let pc = self.pc(blocks);
-        let fetched = blocks.image().fetch(self.space, pc);
+        let fetched = self.fetch(blocks, pc);
         let mut left = fetched.map_or(1, |f| u64::from(f.len) / 2);
         self.advance(blocks, evidence, &mut left, out)
     }
@@ -535,7 +576,7 @@ impl Walk {
     /// last instruction before a gap. `false` without code.
     pub fn retire<C: Consumer>(&mut self, blocks: &mut Blocks<'_>, out: &mut C) -> bool {
         let pc = self.pc(blocks);
-        let fetched = blocks.image().fetch(self.space, pc);
+        let fetched = self.fetch(blocks, pc);
         let Some(f) = fetched.filter(|_| pc & 1 == 0) else {
             return false;
         };
@@ -578,7 +619,12 @@ impl Walk {
     /// Everything the way onwards depends on, evidence aside.
     fn state(&self) -> (BlockId, u64) {
         let stack = self.stack.as_ref();
-        (self.block, stack.map_or(0, ReturnStack::fingerprint))
+        let stack = stack.map_or(0, ReturnStack::fingerprint);
+        // Code that has versions may be another one each time.
+        (
+            self.block,
+            stack ^ self.landed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        )
     }
 
     /// The usual case: a whole block that ends in a branch. Calls end blocks of

@@ -93,10 +93,8 @@ impl<'a> BlockSteps<'a> {
     fn touches(&self, bits: u32) -> usize {
         let isa = self.sites.image.isa().unwrap_or(Isa::RV64GC);
         match Touch::of(bits, isa) {
-            Touch::Nothing => 0,
-            Touch::Accesses { count, .. } => count.into(),
-            Touch::Conditional { .. } => 1,
             Touch::Vector { .. } => usize::MAX,
+            touch => touch.count().into(),
         }
     }
 

@@ -6,8 +6,8 @@ use hartrace_etrace as etrace;
 use hartrace_flow::encode::{Counters, Encode, Encoder, SHORT, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, CodeHistory, CodeRecorder, Decode as _, Difference, Effects, HartId, Observer,
-    Port, PortConfig, Step, Straights, Unreported, Wants, steps_of,
+    Check, Checked, CodeHistory, CodeRecorder, Decode as _, Difference, Effects, HartId, NamedSync,
+    Observer, Port, PortConfig, Step, Straights, Unreported, Wants, steps_of,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -130,9 +130,9 @@ struct Sent {
     messages: u64,
     total: u64,
     meter: Option<Box<Meter>>,
-    /// The synchronisations among it, if they are wanted: the hart, the halfwords that
-    /// it had retired, and the offset after the message.
-    syncs: Option<Vec<(HartId, u64, u64)>>,
+    /// The synchronisations among it, if they are wanted, and the halfwords that the hart
+    /// had retired.
+    syncs: Option<Vec<(NamedSync, u64)>>,
 }
 
 /// Where an encoder sends to: it owns its sink, so what it sends is shared.
@@ -175,11 +175,16 @@ impl Sink for Shared {
         }
     }
 
-    fn synchronised(&mut self, hart: HartId, halfwords: u64) {
+    fn synchronised(&mut self, hart: HartId, address: u64, halfwords: u64) {
         let mut sent = self.0.borrow_mut();
-        let total = sent.total;
+        let offset = sent.total;
         if let Some(syncs) = &mut sent.syncs {
-            syncs.push((hart, halfwords, total));
+            let sync = NamedSync {
+                hart,
+                offset,
+                address,
+            };
+            syncs.push((sync, halfwords));
         }
     }
 }
@@ -326,8 +331,8 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             return;
         };
         let mut sent = self.sent.borrow_mut();
-        for (hart, halfwords, offset) in sent.syncs.iter_mut().flat_map(|syncs| syncs.drain(..)) {
-            code.synchronised(hart, halfwords, offset);
+        for (sync, halfwords) in sent.syncs.iter_mut().flat_map(|syncs| syncs.drain(..)) {
+            code.synchronised(sync, halfwords);
         }
     }
 

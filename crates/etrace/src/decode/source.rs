@@ -584,7 +584,10 @@ impl Source {
         // In a loop without a decision it may as well be the next round.
         let repeats = cx.settings.config.resync_repeats
             && self.pending.is_some_and(|p| p.address == sync.address)
-            && (self.track.walk.is_branch(cx.blocks, sync.address)
+            && (self
+                .track
+                .walk
+                .is_branch_at_sync(cx.blocks, sync.address, cx.place.end())
                 || !self.leads_to(cx.blocks, sync.address, false));
         match self.track.phase {
             Phase::Running if repeats => match self.resolve(Next::Sync, cx) {
@@ -603,7 +606,6 @@ impl Source {
             }
             _ => {}
         }
-        self.track.walk.sync(cx.place.end());
         self.synchronise(sync, cx);
         Ok(())
     }
@@ -641,8 +643,7 @@ impl Source {
     fn synchronise<C: Consumer>(&mut self, sync: Sync, cx: &mut Ctx<'_, '_, C>) {
         self.begin(cx);
         self.synchronise_data(cx);
-        let settled = !cx.settings.modes.needs_start() || self.aids.fresh;
-        self.anchored |= settled && self.track.is_placed(cx.blocks);
+        self.anchored |= !cx.settings.modes.needs_start() || self.aids.fresh;
         if !cx.settings.modes.keeps || self.aids.fresh {
             self.aids.reset(&mut self.track, cx.table);
         }
@@ -651,7 +652,8 @@ impl Source {
         self.base = sync.address;
         self.tell_owner(sync.owner, cx);
         self.track.settle();
-        self.track.walk.restart(cx.blocks, sync.address);
+        self.track
+            .synchronise(cx.blocks, sync.address, cx.place.end());
         (self.named, self.closed) = (true, false);
         self.carry = Outcomes::own(self.track.walk.at_branch(cx.blocks), sync.taken);
         self.track.confirm();

@@ -233,9 +233,7 @@ impl Source {
         if pending.modal {
             return Next::Sync;
         }
-        let named = blocks
-            .image()
-            .fetch(self.track.walk.space(), pending.address);
+        let named = self.track.walk.fetch(blocks, pending.address);
         let behind = named.map(|f| pending.address.wrapping_add(f.len.into()));
         if behind == Some(address) {
             return Next::Sync;
@@ -343,7 +341,7 @@ impl Source {
         evidence: &impl Lead,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let own = self.track.walk.is_branch(cx.blocks, to);
+        let own = self.track.walk.is_branch_behind(cx.blocks, to);
         let left = evidence.left();
         if left != u64::from(own) {
             let missing = left == 0;
@@ -426,8 +424,9 @@ impl Source {
         changed: bool,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let own = Outcomes::own(self.track.walk.is_branch(cx.blocks, to), taken);
-        self.carry = self.carry.and(own);
+        let walk = &self.track.walk;
+        let own = walk.is_branch_at_sync(cx.blocks, to, cx.place.end());
+        self.carry = self.carry.and(Outcomes::own(own, taken));
         if !changed {
             return self.approach_any(to, More::default(), cx).map(|_| ());
         }

@@ -278,21 +278,30 @@ impl Hart {
             address: self.full(config, cur.addr),
         };
         self.emit(&Packet::Start(start), sink);
-        if !self.out.is_dropping() {
-            sink.synchronised(self.id, self.cur.halfwords);
-        }
+        self.named(sink);
         self.synchronised();
+    }
+
+    /// The packet just sent, if it was, names the current instruction.
+    fn named(&mut self, sink: &mut impl Sink) {
+        if !self.out.is_dropping() {
+            sink.synchronised(self.id, self.cur.addr, self.cur.halfwords);
+        }
     }
 
     /// A trap packet for the current instruction, the first of the handler.
     pub(super) fn handler(&mut self, config: &Config, sink: &mut impl Sink) {
         let packet = self.trap_packet(config, &self.cur, &self.trap, true);
         match self.implies_handler(config) {
-            None => self.emit(&packet, sink),
+            None => {
+                self.emit(&packet, sink);
+                self.named(sink);
+            }
             Some(true) => {
                 if let Packet::Trap(trap) = packet {
                     let address = None;
                     self.emit(&Packet::Trap(Trap { address, ..trap }), sink);
+                    self.named(sink);
                 }
             }
             // The mode is off for this packet.
@@ -303,6 +312,7 @@ impl Hart {
                 self.support(QualStatus::NoChange, sink);
                 self.out.layout.implicit_exception = false;
                 self.emit(&packet, sink);
+                self.named(sink);
                 self.out.layout.implicit_exception = true;
                 self.ioptions = all;
                 self.support(QualStatus::NoChange, sink);

@@ -625,6 +625,8 @@ fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &m
     let (kind, size, count) = match Touch::of(insn.bits, isa) {
         Touch::Nothing | Touch::Vector { .. } => return,
         Touch::Accesses { kind, size, count } => (kind, size, count),
+        Touch::Swap { size, count } if random.flip() => (AccessKind::AtomicSwap, size, count),
+        Touch::Swap { size, count } => (AccessKind::Load, size, count),
         Touch::Conditional { size } if random.flip() => (AccessKind::Store, size, 1),
         Touch::Conditional { size } => (AccessKind::ConditionalStoreFailure, size, 1),
     };

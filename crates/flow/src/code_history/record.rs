@@ -9,7 +9,7 @@ use hartrace_isa::length;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{CodeHistory, CodePiece, VaryingCode};
+use super::{CodeHistory, CodePiece, NamedSync, VaryingCode};
 use crate::{HartId, Insn, PerHart, Placed, Since, Straight, Straights, Version};
 
 /// Halfwords in a page of code.
@@ -25,11 +25,12 @@ const SEEN: usize = 1 << 14;
 /// moment of the trace on it was in place.
 ///
 /// ```
-/// use hartrace_flow::{CodeRecorder, HartId, Insn, Since};
+/// use hartrace_flow::{CodeRecorder, HartId, Insn, NamedSync, Since};
 ///
 /// let mut recorder = CodeRecorder::new();
 /// let insn = |pc, bits| Insn { pc, bits, ..Insn::default() };
-/// recorder.synchronised(HartId(0), 0, 12);
+/// let sync = NamedSync { hart: HartId(0), offset: 12, address: 0x1000 };
+/// recorder.synchronised(sync, 0);
 /// recorder.insn(HartId(0), &insn(0x1000, 0x0001));
 /// recorder.insn(HartId(0), &insn(0x1002, 0x0001));
 /// recorder.insn(HartId(0), &insn(0x1002, 0x8082)); // another one
@@ -45,6 +46,8 @@ pub struct CodeRecorder {
     /// By the address of the instruction.
     varying: BTreeMap<u64, Varying>,
     harts: PerHart<Hart>,
+    /// Those that versions count from.
+    syncs: Vec<NamedSync>,
 }
 
 /// The instructions of a page, by the halfword with which they start.
@@ -153,8 +156,8 @@ struct Hart {
     seen: Box<[Seen]>,
     /// Length of its decoded code when it was last looked at.
     code_len: usize,
-    /// The last synchronisation: its offset and the halfwords before it.
-    sync: Option<(u64, u64)>,
+    /// The last synchronisation, and the halfwords before it.
+    sync: Option<(NamedSync, u64)>,
     /// Changes since.
     unplaced: Vec<Change>,
 }
@@ -267,17 +270,16 @@ impl CodeRecorder {
         }
     }
 
-    /// A synchronisation message, which ends at this offset of the trace, names the
-    /// instruction of a hart before which so many halfwords had retired. To be called
-    /// when the instructions up to it were shown.
-    pub fn synchronised(&mut self, id: HartId, halfwords: u64, offset: u64) {
-        let hart = self.harts.of(id);
-        let before = hart.sync.replace((offset, halfwords));
+    /// A synchronisation message names the instruction of a hart before which so many
+    /// halfwords had retired. To be called when the instructions up to it were shown.
+    pub fn synchronised(&mut self, sync: NamedSync, halfwords: u64) {
+        let hart = self.harts.of(sync.hart);
+        let before = hart.sync.replace((sync, halfwords));
         let later = hart
             .unplaced
             .partition_point(|change| change.at < halfwords);
         for change in hart.unplaced.drain(..later) {
-            place(&mut self.varying, change, before);
+            place(&mut self.varying, &mut self.syncs, change, before);
         }
     }
 
@@ -286,13 +288,16 @@ impl CodeRecorder {
     pub fn finish(mut self) -> CodeHistory {
         for (_, hart) in self.harts.iter_mut() {
             for change in core::mem::take(&mut hart.unplaced) {
-                place(&mut self.varying, change, hart.sync);
+                place(&mut self.varying, &mut self.syncs, change, hart.sync);
             }
         }
         let pieces = self.pieces();
         let varying = self.varying.into_iter();
+        self.syncs
+            .sort_unstable_by_key(|sync| (sync.offset, sync.hart));
         CodeHistory {
             pieces,
+            syncs: self.syncs,
             varying: varying.map(|(at, code)| code.code(at)).collect(),
         }
     }
@@ -390,13 +395,21 @@ fn add(pieces: &mut Vec<CodePiece>, address: u64, bytes: &[u8]) -> bool {
 }
 
 /// Says since when a version was in place: so long after the last synchronisation.
-fn place(varying: &mut BTreeMap<u64, Varying>, change: Change, sync: Option<(u64, u64)>) {
+fn place(
+    varying: &mut BTreeMap<u64, Varying>,
+    syncs: &mut Vec<NamedSync>,
+    change: Change,
+    sync: Option<(NamedSync, u64)>,
+) {
     let varying = varying.get_mut(&change.address);
     let version = varying.and_then(|varying| varying.versions.get_mut(change.version));
-    if let (Some(version), Some((offset, before))) = (version, sync) {
+    if let (Some(version), Some((sync, before))) = (version, sync) {
         version.since = Since::Sync {
-            offset,
+            offset: sync.offset,
             halfwords: change.at.saturating_sub(before),
         };
+        if !syncs.iter().rev().take(64).any(|known| *known == sync) {
+            syncs.push(sync);
+        }
     }
 }

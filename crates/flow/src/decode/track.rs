@@ -3,8 +3,8 @@
 use core::ops::ControlFlow;
 
 use crate::{
-    Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, Reason, ReturnStack,
-    SpaceId, Spot, Trap, Walk, Warning,
+    Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, NamedSync, Reason,
+    ReturnStack, SpaceId, Spot, Trap, Walk, Warning,
 };
 
 /// What is known about where the hart is.
@@ -37,6 +37,8 @@ pub struct Track {
     doubtful: Option<u64>,
     /// The consumer asked for a pause.
     pause: bool,
+    /// Something was lost since the last synchronisation message.
+    was_lost: bool,
 }
 
 /// The state of a [`Track`] in plain values.
@@ -68,6 +70,7 @@ impl Track {
             confirmed: 0,
             doubtful: None,
             pause: false,
+            was_lost: false,
         }
     }
 
@@ -146,6 +149,7 @@ impl Track {
     /// Something is wrong at this offset; these bytes say nothing usable. What is
     /// wrong while the hart is lost makes the gap longer.
     pub fn lose(&mut self, reason: Reason, at: u64, bytes: u64) {
+        self.was_lost = true;
         if let Phase::Lost(gap) = &mut self.phase {
             gap.bytes += bytes;
             return;
@@ -172,14 +176,22 @@ impl Track {
     /// A synchronisation message, which ends at this offset of the stream, names the
     /// instruction at an address: the hart is there.
     pub fn synchronise(&mut self, blocks: &mut Blocks<'_>, address: u64, offset: u64) {
-        self.walk.sync(offset);
+        if blocks.image().varies() {
+            let hart = self.hart;
+            let sync = NamedSync {
+                offset,
+                hart,
+                address,
+            };
+            // What was lost may have been one of them.
+            let before = self.walk.spot().sync.filter(|_| !self.was_lost);
+            let expected = blocks
+                .image()
+                .is_expected(sync, before.map(|(offset, _)| offset));
+            self.walk.sync(expected.then_some(offset));
+        }
+        self.was_lost = false;
         self.walk.restart(blocks, address);
-    }
-
-    /// Whether the moment is known, where code has versions that depend on it.
-    #[must_use]
-    pub fn is_placed(&self, blocks: &Blocks<'_>) -> bool {
-        !blocks.image().varies() || self.walk.spot().sync.is_some()
     }
 
     /// The state.

@@ -12,7 +12,7 @@ use core::ops::Range;
 use hartrace_isa::Isa;
 
 use super::{Image, Space, SpaceId};
-use crate::{Context, HartId};
+use crate::{Context, HartId, NamedSync};
 
 /// From when on a version is in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -209,6 +209,23 @@ impl Image {
             None => Some(space),
             Some(hole) => hole.sights.iter().find(|s| s.is_of(spot))?.at(spot),
         }
+    }
+
+    /// The moments of versions count from these messages. A trace that does not have them
+    /// is not the one that the versions are of.
+    pub fn expect(&mut self, syncs: &[NamedSync]) {
+        self.syncs.extend_from_slice(syncs);
+        self.syncs.sort_unstable();
+    }
+
+    /// Whether a trace in which a synchronisation message follows another of its hart, or
+    /// `after` is `None`, may be the one that the versions are of.
+    pub(crate) fn is_expected(&self, sync: NamedSync, after: Option<u64>) -> bool {
+        let from = after.map_or(sync.offset, |after| after + 1);
+        let first = self.syncs.partition_point(|known| known.offset < from);
+        let known = self.syncs.iter().skip(first);
+        let mut near = known.take_while(|known| known.offset <= sync.offset);
+        near.all(|known| known.hart != sync.hart || *known == sync)
     }
 
     /// Whether code at any address has several versions.

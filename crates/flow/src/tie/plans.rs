@@ -10,10 +10,10 @@ pub(super) struct Expected {
     /// Index of the instruction in its run.
     pub(super) insn: u32,
     kind: AccessKind,
+    /// What it is instead if a store-conditional or a compare-and-swap fails.
+    failed: Option<AccessKind>,
     size: u8,
-    /// A store-conditional, which may also fail.
-    conditional: bool,
-    /// It may be missing: a store-conditional that failed is not reported.
+    /// It may be missing: only one of the two kinds is reported.
     pub(super) optional: bool,
     /// A vector load or store: any number of accesses of any size.
     pub(super) vector: bool,
@@ -23,9 +23,7 @@ impl Expected {
     #[inline]
     pub(super) fn fits(&self, data: &DataAccess) -> bool {
         let access = &data.access;
-        access.size == self.size
-            && (access.kind == self.kind
-                || self.conditional && access.kind == AccessKind::ConditionalStoreFailure)
+        access.size == self.size && (access.kind == self.kind || self.failed == Some(access.kind))
     }
 }
 
@@ -44,26 +42,35 @@ impl Code<'_> {
         let insns = self.image.insns(self.space, run.start, run.insns.into());
         for ((_, fetched), insn) in insns.zip(0..) {
             let touch = Touch::of(fetched.bits, fetched.isa);
-            let (kind, size, count, conditional) = match touch {
-                Touch::Nothing => continue,
-                Touch::Accesses { kind, size, count } => (kind, size, count, false),
-                Touch::Conditional { size } => (AccessKind::Store, size, 1, true),
-                Touch::Vector { kind } => (kind, 0, 1, false),
-            };
             let vector = matches!(touch, Touch::Vector { .. });
+            let (kind, failed, size) = match touch {
+                Touch::Nothing => continue,
+                Touch::Accesses { kind, size, .. } => (kind, None, size),
+                Touch::Conditional { size } => (
+                    AccessKind::Store,
+                    Some(AccessKind::ConditionalStoreFailure),
+                    size,
+                ),
+                Touch::Swap { size, .. } => (AccessKind::AtomicSwap, Some(AccessKind::Load), size),
+                Touch::Vector { kind } => (kind, None, 0),
+            };
             let sizes = if vector { 0..8 } else { size..size + 1 };
-            if !sizes.into_iter().any(|size| reported.has(kind, size)) {
+            let (done, not_done) = (
+                sizes.into_iter().any(|size| reported.has(kind, size)),
+                failed.is_some_and(|kind| reported.has(kind, size)),
+            );
+            if !done && !not_done {
                 continue;
             }
-            let failures = reported.has(AccessKind::ConditionalStoreFailure, size);
             let expected = Expected {
                 insn,
                 kind,
+                failed,
                 size,
-                conditional,
-                optional: conditional && !failures,
+                optional: failed.is_some() && !(done && not_done),
                 vector,
             };
+            let count = touch.count();
             to.extend(core::iter::repeat_n(expected, count.into()));
         }
     }
@@ -227,7 +234,7 @@ impl SlicePlans {
             count: expected.len() as u32,
             first: first as u32,
             len: runs.len() as u32,
-            is_exact: !expected.iter().any(|e| e.conditional || e.vector),
+            is_exact: !expected.iter().any(|e| e.failed.is_some() || e.vector),
         });
         let (known, index) = (self.known(kept.store()), kept.index() as usize);
         if known.len() <= index {

@@ -13,7 +13,7 @@ impl Walk {
     pub fn constant(&self, blocks: &Blocks<'_>) -> Option<u64> {
         let before = self.last().filter(|_| self.done > 0)?;
         let flow = |pc| {
-            let fetched = blocks.image().fetch(self.space, pc);
+            let fetched = self.fetch(blocks, pc);
             fetched.map(|f| Flow::of(f.bits, f.isa))
         };
         let (jump, load) = (flow(self.pc)?, flow(before)?);

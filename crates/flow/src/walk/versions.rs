@@ -6,9 +6,10 @@ use crate::{Blocks, Consumer, Context, Event, SpaceId, Spot};
 
 impl Walk {
     /// What is walked next begins with the instruction that a synchronisation message
-    /// names, which ends at this offset of the stream.
-    pub fn sync(&mut self, offset: u64) {
-        self.sync = Some((offset, self.halfwords));
+    /// names, which ends at this offset of the stream; `None` if it is not one that versions
+    /// of the code can count from.
+    pub fn sync(&mut self, offset: Option<u64>) {
+        self.sync = offset.map(|offset| (offset, self.halfwords));
     }
 
     /// What follows happened at this time or later.
@@ -31,12 +32,18 @@ impl Walk {
     /// The moment at which it is.
     #[must_use]
     pub fn spot(&self) -> Spot {
+        self.spot_after(0)
+    }
+
+    /// The moment so many halfwords later.
+    pub(super) fn spot_after(&self, halfwords: u64) -> Spot {
+        let now = self.halfwords.wrapping_add(halfwords);
         Spot {
             hart: self.hart,
             context: self.context,
             sync: self
                 .sync
-                .map(|(offset, before)| (offset, self.halfwords.wrapping_sub(before))),
+                .map(|(offset, before)| (offset, now.wrapping_sub(before))),
             time: self.time,
         }
     }
@@ -66,14 +73,16 @@ impl Walk {
     #[inline(never)]
     pub(super) fn land(&mut self, blocks: &mut Blocks<'_>, pc: u64) {
         self.pc = pc;
-        (self.space, self.block) = self.look(blocks, pc);
+        self.landed += 1;
+        (self.space, self.block) = self.look(blocks, pc, &self.spot());
     }
 
-    /// The version of the code at an address that the hart sees now, and the block in it.
+    /// The version of the code at an address that the hart sees at a moment, and the block
+    /// in it.
     #[cold]
-    pub(super) fn look(&self, blocks: &mut Blocks<'_>, pc: u64) -> (SpaceId, BlockId) {
+    pub(super) fn look(&self, blocks: &mut Blocks<'_>, pc: u64, spot: &Spot) -> (SpaceId, BlockId) {
         let image = blocks.image();
-        match image.space_at(self.home, pc, &self.spot()) {
+        match image.space_at(self.home, pc, spot) {
             Some(space) => (space, blocks.find(space, pc)),
             None => (self.home, NOWHERE),
         }

@@ -118,7 +118,7 @@ impl Hart {
     /// After a sync message, unless the queue had no room for it.
     fn synced(&mut self, config: &Config, sync: Sync, addr: u64, time: u64, sink: &mut impl Sink) {
         if !self.out.is_dropping() {
-            sink.synchronised(self.id, self.earlier + self.halfwords);
+            sink.synchronised(self.id, addr, self.earlier + self.halfwords);
         }
         self.reference = addr;
         self.owner_sync = config.context;
