@@ -23,7 +23,12 @@ impl Expected {
     #[inline]
     pub(super) fn fits(&self, data: &DataAccess) -> bool {
         let access = &data.access;
-        access.size == self.size && (access.kind == self.kind || self.failed == Some(access.kind))
+        // A compare-and-swap that failed is a load, unless the trace has a kind for it.
+        let failed = match access.kind {
+            AccessKind::CompareSwapFailure => AccessKind::Load,
+            kind => kind,
+        };
+        access.size == self.size && (access.kind == self.kind || self.failed == Some(failed))
     }
 }
 

@@ -11,20 +11,22 @@ use crate::{Access, AccessKind, Exit, Gap, SpaceId};
 
 const BASE: u64 = 0x1000;
 
-/// lw a0, 0(a1); nop; sw a0, 4(a1); sc.w a0, a0, (a1); sw a0, 0(a1); vle32.v v8, (a1)
-const CODE: [u32; 6] = [
+/// lw a0, 0(a1); nop; sw a0, 4(a1); sc.w a0, a0, (a1); sw a0, 0(a1); vle32.v v8, (a1);
+/// amocas.w a0, a0, (a1)
+const CODE: [u32; 7] = [
     0x0005_a503,
     0x0000_0013,
     0x00a5_a223,
     0x18a5_a52f,
     0x00a5_a023,
     0x0205_e407,
+    0x28a5_a52f,
 ];
 
 fn image() -> Image {
     let bytes: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut image = Image::new();
-    let isa = Isa::parse("rv64gcv").unwrap();
+    let isa = Isa::parse("rv64gcv_zacas").unwrap();
     image.add_raw(SpaceId::FIRST, BASE, &bytes, isa);
     image
 }
@@ -313,6 +315,19 @@ fn a_store_conditional_may_fail() {
     let told = tied(reported(false), &events);
     assert_eq!(told[1], "Some(0) Store 20 Some(33)");
     assert_eq!(told[3], "data gap XX0001 1010");
+}
+
+#[test]
+fn a_compare_and_swap_may_fail() {
+    use AccessKind::{AtomicSwap, CompareSwapFailure};
+    for kind in [AtomicSwap, CompareSwapFailure, Load] {
+        let events = [access(kind, 0x10), run(6, 1), SYNC];
+        let expected = format!("Some(0) {kind:?} 10 Some(17)");
+        assert_eq!(tied(reported(true), &events), ["run 1018+1", &expected]);
+    }
+    // It is not a load of another instruction.
+    let events = [access(CompareSwapFailure, 0x10), run(0, 1), SYNC];
+    assert_eq!(tied(reported(true), &events)[1], "data gap XX0001 1000");
 }
 
 #[test]

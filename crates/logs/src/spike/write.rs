@@ -296,7 +296,7 @@ impl<'a> SpikeWriter<'a> {
             }
         }
         for access in accesses {
-            if !matches!(access.kind, K::Load | K::ConditionalStoreFailure) {
+            if access.kind != K::Load && !access.kind.is_failure() {
                 self.text(b" mem ");
                 self.word(access.addr);
                 self.text(b" ");
