@@ -28,11 +28,12 @@ fn with(change: impl Fn(&mut DataConfig)) -> DataLayout {
 }
 
 type Field = (&'static str, u64, u8);
+type Change = fn(&mut DataConfig);
 
 /// "Unified load or store": with address and data, address only, data only.
 #[test]
 fn loads_and_stores() {
-    let widths: [(u8, fn(&mut DataConfig)); 2] = [
+    let widths: [(u8, Change); 2] = [
         (2, |_| {}),
         (1, |data| (data.atomics, data.csrs) = (false, false)),
     ];
