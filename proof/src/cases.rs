@@ -64,6 +64,7 @@ fn line(event: &Event) -> String {
             let context = context.map_or(String::new(), |c| format!(" context {:#x}", c.0));
             format!("owner{mode}{context}")
         }
+        Event::Code(space) => format!("code in space {}", space.index()),
         Event::Time(time) => format!("time {time}"),
         Event::Mark(mark) => format!("mark {}", format!("{mark:?}").to_lowercase()),
         Event::Gap(gap) => format!(

@@ -3,7 +3,9 @@
 
 use crate::elf;
 use crate::objdump::{Class, Tool, tools};
-use hartrace_isa::{Dialect, Flow, Inst, Isa, Op, Resolve, Style, Tracker, Xlen, csr, decode};
+use hartrace_isa::{
+    Dialect, Flow, Inst, Isa, Op, Resolve, Style, Tracker, Xlen, csr, decode, encodings,
+};
 use hartrace_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -145,13 +147,76 @@ pub fn random32(args: &[String]) -> Result<(), String> {
                 seen.extend(tally.ops);
             }
         }
-        let missing = Op::FULL.iter().filter(|op| !seen.contains(op));
-        let missing: Vec<&str> = missing.map(|op| op.name()).collect();
-        let (all, version) = (Op::FULL.len(), &tool.version);
-        println!("{version}: {} of {all} ops compared", all - missing.len());
-        println!("  not: {}", missing.join(" "));
+        let scalar = Op::FULL.iter().filter(|op| !op.name().starts_with('v'));
+        report_missing(&tool.version, scalar.copied(), &seen);
     }
     verdict
+}
+
+/// Which ops have not been seen.
+fn report_missing(version: &str, ops: impl Iterator<Item = Op>, seen: &BTreeSet<Op>) {
+    let ops: BTreeSet<Op> = ops.collect();
+    let missing: Vec<&str> = ops.difference(seen).map(|op| op.name()).collect();
+    let compared = ops.len() - missing.len();
+    println!("{version}: {compared} of {} ops compared", ops.len());
+    println!("  not: {}", missing.join(" "));
+}
+
+const VECTOR: &str = "imafdv_zicsr_zifencei_zvl128b_zfh_zvfh";
+const NEWER_VECTOR: &str = "_zfbfmin_zvfbfmin_zvfbfwma_zvbb_zvbc_zvkng_zvksg";
+
+/// The vector opcodes: every value of the upper twelve bits, of funct3 and of
+/// rs1, with an rd drawn for each.
+///
+/// # Errors
+///
+/// A missing objdump, and any difference.
+pub fn vector32(args: &[String]) -> Result<(), String> {
+    let seed = match args {
+        [] => 1,
+        [seed] => seed.parse().map_err(|_| format!("`{seed}` is no number"))?,
+        _ => return Err("usage: vector32 [SEED]".into()),
+    };
+    let mut random = Random::new(seed);
+    let mut verdict = Ok(());
+    for tool in tools()? {
+        let mut seen = BTreeSet::new();
+        let newer = match tool.dialect {
+            Dialect::Binutils240 => "",
+            Dialect::Binutils245 => NEWER_VECTOR,
+        };
+        for width in ["rv32", "rv64"] {
+            let arch = format!("{width}{VECTOR}{newer}");
+            for opcode in [0x57, 0x77, 0x07, 0x27] {
+                let words: Vec<u32> = (0..1 << 20)
+                    .map(|fields| vector_word(&mut random, opcode, fields))
+                    .collect();
+                for aliases in [true, false] {
+                    let tally = compare(&tool, &words, 4, &arch, aliases)?;
+                    let what = format!("{} {width} {opcode:#04x}", tool.version);
+                    tally.report(&format!("{what}{}", mode(aliases)));
+                    verdict = verdict.and(tally.verdict());
+                    seen.extend(tally.ops);
+                }
+            }
+        }
+        let isa = Isa::parse(&format!("rv64{VECTOR}{newer}")).map_err(|e| e.to_string())?;
+        let ops = encodings(isa).map(|e| e.op);
+        let vector = ops.filter(|op| op.name().starts_with('v'));
+        report_missing(&tool.version, vector, &seen);
+    }
+    verdict
+}
+
+/// A word with these twenty bits around rd. Aliases ask for equal registers, so
+/// that rd is often that of vs2.
+fn vector_word(random: &mut Random, opcode: u32, fields: u32) -> u32 {
+    let (top, rs1, funct3) = (fields >> 8, fields >> 3 & 31, fields & 7);
+    let rd = match random.one_in(2) {
+        true => top & 31,
+        false => random.draw() as u32 & 31,
+    };
+    top << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode
 }
 
 /// Every value of funct3, funct7 and rs2 under the opcodes that use them all,

@@ -66,6 +66,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::encodings::random32,
     ),
     (
+        "vector32",
+        "[SEED]: the vector opcodes against objdump, about a million encodings of each",
+        hartrace_proof::encodings::vector32,
+    ),
+    (
         "float",
         "[--count N] [--seed S] [--bench]: floating-point results to be checked",
         hartrace_proof::float::command,

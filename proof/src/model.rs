@@ -15,7 +15,7 @@ use hartrace_hart::host::Host;
 use hartrace_hart::{Config, Machine, Platform, Program, Region};
 
 use crate::generate::Random;
-use crate::torture::{self, FULL_ISA};
+use crate::torture::{self, FULL_ISA, SMALL_ISA};
 use shadow::Shadow;
 
 /// RAM: enough for the programs, little enough to be compared.
@@ -32,10 +32,14 @@ struct Guest {
 }
 
 impl Guest {
-    fn new(elf: &[u8]) -> Result<Guest, String> {
+    /// A machine with everything, or with this instruction set.
+    fn new(elf: &[u8], isa: Option<&str>) -> Result<Guest, String> {
         let program = Program::from_elf(elf).map_err(|e| e.to_string())?;
         let mut config = Config::new(Platform::Virt, program.xlen);
         config.memory = vec![RAM];
+        if let Some(isa) = isa {
+            isa.clone_into(&mut config.isa);
+        }
         let mut machine = Machine::new(config, Host::silent()).map_err(|e| e.to_string())?;
         let (tohost, fromhost) = (program.tohost, program.fromhost);
         machine.load(program, None).map_err(|e| e.to_string())?;
@@ -106,8 +110,8 @@ fn length(random: &mut Random) -> u64 {
 /// # Errors
 ///
 /// A program that does not load, and the first difference.
-pub fn rows(elf: &[u8], limit: u64, seed: u64) -> Result<u64, String> {
-    let (mut row, mut single) = (Guest::new(elf)?, Guest::new(elf)?);
+pub fn rows(elf: &[u8], isa: Option<&str>, limit: u64, seed: u64) -> Result<u64, String> {
+    let (mut row, mut single) = (Guest::new(elf, isa)?, Guest::new(elf, isa)?);
     let mut random = Random::new(seed);
     let mut effects = Effects::default();
     let mut done = 0;
@@ -163,8 +167,8 @@ pub fn rows(elf: &[u8], limit: u64, seed: u64) -> Result<u64, String> {
 /// # Errors
 ///
 /// A program that does not load, and what was not reported.
-pub fn told(elf: &[u8], limit: u64) -> Result<u64, String> {
-    let mut guest = Guest::new(elf)?;
+pub fn told(elf: &[u8], isa: Option<&str>, limit: u64) -> Result<u64, String> {
+    let mut guest = Guest::new(elf, isa)?;
     let mut shadow = Shadow::new(&guest.machine, RAM);
     let mut effects = Effects::default();
     for done in 0..limit {
@@ -206,18 +210,30 @@ pub fn command(args: &[String]) -> Result<(), String> {
     }
     let mut total = 0;
     for seed in seed..seed.saturating_add(count) {
-        for isa in [FULL_ISA.to_owned(), FULL_ISA.replace("rv64", "rv32")] {
+        for isa in instruction_sets() {
             let program = torture_program(seed.into(), &isa, length)?;
             let of = |what: String| format!("seed {seed} of {isa}: {what}");
-            total += told(&program, u64::from(length) * 100).map_err(of)?;
-            total += rows(&program, u64::from(length) * 100, seed.into()).map_err(of)?;
+            let limit = u64::from(length) * 100;
+            total += told(&program, Some(&isa), limit).map_err(of)?;
+            total += rows(&program, Some(&isa), limit, seed.into()).map_err(of)?;
         }
     }
     println!(
         "{total} steps of {} programs are as they should be",
-        2 * count
+        4 * count
     );
     Ok(())
+}
+
+/// Those that random programs are made for, in both widths.
+fn instruction_sets() -> [String; 4] {
+    let narrow = |isa: &str| isa.replace("rv64", "rv32");
+    [
+        FULL_ISA.to_owned(),
+        narrow(FULL_ISA),
+        SMALL_ISA.to_owned(),
+        narrow(SMALL_ISA),
+    ]
 }
 
 fn torture_program(seed: u64, isa: &str, length: u32) -> Result<Vec<u8>, String> {

@@ -12,6 +12,7 @@ mod code;
 mod compute;
 mod coverage;
 mod csrs;
+mod extensions;
 mod flow;
 mod handler;
 mod layout;
@@ -29,15 +30,22 @@ pub use program::{Spec, Topic, make};
 const USAGE: &str = "torture [--seed N] [--isa NAME] [--length N] [--only TOPIC,...]
     [--count N] -o FILE
   --seed N      which program (0)
-  --isa NAME    the instruction set (all that is known, 64 bits)
+  --isa NAME    the instruction set (all that is known, 64 bits); `small` is one with
+                Zcmp and Zcmt
   --length N    atoms, an instruction or a few (4000)
-  --only ...    int, float, memory, atomic, flow, csr, trap in any mode;
+  --only ...    int, float, memory, atomic, flow, csr, trap, small, cache in any mode;
                 mode, interrupt, paging, pmp (all)
   --count N     so many seeds from the first on; `{}` in FILE is the seed
   -o FILE       the ELF file";
 
 /// Everything that programs are made of.
-pub const FULL_ISA: &str = "rv64gc_zicntr_zihpm_zicond_zba_zbb_zbc_zbs_zcb_zfh";
+pub const FULL_ISA: &str = "rv64gc_zicntr_zihpm_zihintpause_zihintntl_zicond_zicbom_zicbop\
+    _zicboz_zimop_zawrs_zacas_zabha_zfh_zfa_zba_zbb_zbc_zbs_zcb_zcmop_sstc_svinval_svnapot_svpbmt";
+
+/// The same with Zcmp and Zcmt, and so without compressed double-precision loads and
+/// stores.
+pub const SMALL_ISA: &str = "rv64imafc_zicntr_zihpm_zicond_zicboz_zacas_zba_zbb_zbs_zcb_zcmop\
+    _zcmp_zcmt_sstc_svinval_svnapot";
 
 fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no number"))
@@ -69,7 +77,12 @@ pub fn command(args: &[String]) -> Result<(), String> {
         let mut value = || args.next().ok_or(format!("{arg} needs a value\n{USAGE}"));
         match arg.as_str() {
             "--seed" => spec.seed = number(value()?)?,
-            "--isa" => spec.isa.clone_from(value()?),
+            "--isa" => {
+                spec.isa.clone_from(value()?);
+                if spec.isa == "small" {
+                    SMALL_ISA.clone_into(&mut spec.isa);
+                }
+            }
             "--length" => spec.length = number(value()?)? as u32,
             "--only" => spec.topics = topics(value()?)?,
             "--count" => count = number(value()?)?,

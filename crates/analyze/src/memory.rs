@@ -168,7 +168,7 @@ impl Watched {
 
     fn take(&mut self, write: &Write, len: u64) {
         let access = &write.access;
-        if !self.overlaps(access.addr, len) || access.kind == AccessKind::ConditionalStoreFailure {
+        if !self.overlaps(access.addr, len) || access.kind.is_failure() {
             return;
         }
         for i in 0..len {

@@ -35,29 +35,24 @@ fn base(text: &str) -> Option<String> {
         .find(|mended| Isa::parse(mended).is_ok())
 }
 
-/// The vector and vendor extensions in an ISA string, whose instructions have no
-/// text.
+/// The vendor extensions in an ISA string and the ones whose names are not known:
+/// their instructions have no text.
 #[must_use]
 pub fn undecoded(isa: &str) -> Vec<String> {
     let isa = isa.to_ascii_lowercase();
     let letters = isa.strip_prefix("rv32").or(isa.strip_prefix("rv64"));
-    let mut names = Vec::new();
-    for part in letters.unwrap_or_default().split('_') {
-        // Names of several letters may follow the single ones directly.
-        let at = part.find(['z', 's', 'x']).unwrap_or(part.len());
-        let (singles, name) = part.split_at_checked(at).unwrap_or((part, ""));
-        if singles.contains('v') {
-            names.push("v".to_owned());
-        }
-        let vector = name.starts_with("zv") && !name.starts_with("zvl");
-        if vector || name.starts_with('x') {
-            names.push(without_version(name).to_owned());
-        }
-    }
-    if names.iter().any(|n| n == "v") {
-        names.retain(|n| !n.starts_with("zve"));
-    }
+    let parts = letters.unwrap_or_default().split('_');
+    // Names of several letters may follow the single ones directly.
+    let names = parts.filter_map(|part| part.get(part.find(['z', 's', 'x'])?..));
     names
+        // The modes of old simulators, not extensions.
+        .filter(|name| !["s", "su"].contains(name))
+        .filter(|name| {
+            let is = |known: &str| known == *name || known == without_version(name);
+            name.starts_with('x') || !Isa::names().any(is)
+        })
+        .map(|name| without_version(name).to_owned())
+        .collect()
 }
 
 /// `zvbb` of `zvbb1p0`.
@@ -137,14 +132,18 @@ mod tests {
     }
 
     #[test]
-    fn vector_and_vendor_extensions() {
+    fn vendor_and_unknown_extensions() {
         for (isa, names) in [
             ("rv64gc", &[][..]),
-            ("rv64imac_zicsr_zvl128b1p0_svinval", &[]),
-            ("rv64gcv", &["v"]),
-            ("rv64i2p1_m2p0_v1p0_zve32x1p0_zvl32b1p0", &["v"]),
-            ("rv32imzve32x1p0_xtheadba1p0", &["zve32x", "xtheadba"]),
-            ("RV64GC_Zvbb_Xcv2", &["zvbb", "xcv2"]),
+            ("rv64imac_zicsr_zvl128b1p0_svinval_sm1p13_sv39", &[]),
+            (
+                "rv64i2p1_m2p0_v1p0_zve32x1p0_zvl32b1p0_zvkng1p0_zvkt1p0",
+                &[],
+            ),
+            ("rv64imafdcsu", &[]),
+            ("rv32imzve32x1p0_xtheadba1p0", &["xtheadba"]),
+            ("RV64GC_Zvbb_Xcv2", &["xcv2"]),
+            ("rv64gc_zfuture0p7_zba1p0", &["zfuture"]),
         ] {
             assert_eq!(undecoded(isa), names, "{isa}");
         }

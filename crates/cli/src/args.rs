@@ -30,6 +30,7 @@ pub(crate) use views::{
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use hartrace_capture::config::Form;
 use hartrace_capture::program::parse_address;
+use hartrace_isa::Dialect;
 use hartrace_print::manual::{self, Section};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -77,11 +78,12 @@ Errors, warnings and gaps have codes such as HT0001 or NT0101;
 
 // Paragraphs have no line ends of their own: they are wrapped for the terminal.
 const DISASM_EXAMPLES: &str = "\
-The output matches GNU objdump 2.40: `objdump -d` for ELF files, with `-M no-aliases` or \
-`-M numeric` on request, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw binaries. \
-Instructions that are not decoded (vector, vendor and some others) and reserved encodings are \
-printed as `.4byte` where objdump prints a name. @BASE moves the lowest loaded address, and the \
-symbols with it, to BASE.
+The output matches GNU objdump: `objdump -d` for ELF files, with `-M no-aliases` or `-M numeric` \
+on request, and `objdump -D -b binary -m riscv:rv32` (or rv64) for raw binaries. Version 2.45 \
+differs in a few names, such as `addi` for `add` with a number, and in unknown instructions, which \
+are `.insn` rather than `.4byte`. Instructions of vendors and reserved encodings are printed as \
+numbers where objdump may print a name. @BASE moves the lowest loaded address, and the symbols \
+with it, to BASE.
 
 Examples:
   hartrace disasm prog.elf
@@ -271,10 +273,31 @@ pub(crate) struct Disasm {
     /// Print registers by number: x10 instead of a0
     #[arg(long)]
     pub(crate) numeric: bool,
+    /// Print as this version of GNU objdump does
+    #[arg(long, value_name = "VERSION", default_value = "2.40")]
+    pub(crate) objdump: Objdump,
     #[command(flatten)]
     pub(crate) program: Program,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// A version of GNU objdump.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Objdump {
+    #[value(name = "2.40")]
+    V2_40,
+    #[value(name = "2.45")]
+    V2_45,
+}
+
+impl Objdump {
+    pub(crate) fn dialect(self) -> Dialect {
+        match self {
+            Objdump::V2_40 => Dialect::Binutils240,
+            Objdump::V2_45 => Dialect::Binutils245,
+        }
+    }
 }
 
 /// `hartrace info`.

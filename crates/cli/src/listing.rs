@@ -20,6 +20,7 @@ pub(crate) fn write(
         isa: program.given_isa(),
         aliases: !args.no_aliases,
         numeric: args.numeric,
+        dialect: args.objdump.dialect(),
         ..Listing::default()
     };
     for elf in &program.elf {
@@ -69,6 +70,6 @@ pub(crate) fn warn_of_undecoded(program: &Program, talk: &Talk) {
         "instructions of these extensions are not decoded: {}",
         names.join(", ")
     );
-    let note = "they are printed as `.4byte`, where objdump prints names";
+    let note = "they are printed as numbers, where objdump prints names";
     talk.warning(&Diagnostic::new(Code::NotDecoded, message).note(note));
 }

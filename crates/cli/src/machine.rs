@@ -125,6 +125,7 @@ pub(crate) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
         costs,
         misaligned: value(&mut hart.misaligned, default.misaligned),
         update_ad: value(&mut hart.update_ad, default.update_ad),
+        cache_block: value(&mut hart.cache_block, default.cache_block),
         semihosting: value(&mut hart.semihosting, default.semihosting),
         triggers: value(&mut hart.triggers, default.triggers),
         harts: value(&mut hart.harts, default.harts),

@@ -89,9 +89,10 @@ impl TraceFile {
         &self.path
     }
 
-    /// Whether the file can have others beside it.
-    pub(crate) fn has_sidecar(&self) -> bool {
-        self.sidecar.is_some()
+    /// Whether it can have a code history beside it: in a transport, or in a stream, the
+    /// offsets of messages are not those that the encoder knows.
+    pub(crate) fn takes_code(&self) -> bool {
+        self.sidecar.is_some() && !self.is_carried()
     }
 
     /// Writes the code history of the trace beside it; gives its size.

@@ -521,6 +521,10 @@ impl Config {
                 },
                 Some(_) => DataPort::Unified,
             },
+            multiple: match self.data {
+                Some(data) => data.mmacas,
+                None => false,
+            },
             ..PortConfig::new(isa)
         }
     }
@@ -722,7 +726,7 @@ impl Config {
         let longest = self.layout().longest();
         self.encapsulation.validate(longest, self.data.is_some())?;
         match self.data {
-            Some(data) => data.validate(self.xlen),
+            Some(data) => data.validate(self.version, self.xlen),
             None => Ok(()),
         }
     }

@@ -272,6 +272,20 @@ pub struct DataIngress {
 }
 
 impl DataIngress {
+    /// What `dtype` 2 and 3, a load and a store of several accesses of an instruction,
+    /// have more than 0 and 1 (E-Trace 2.05).
+    pub const MULTIPLE: u8 = 2;
+
+    /// `dtype` of the access by itself, and whether it is one of several accesses of an
+    /// instruction.
+    #[must_use]
+    pub const fn plain_dtype(&self) -> (u8, bool) {
+        match self.dtype {
+            dtype @ (2 | 3) => (dtype & !DataIngress::MULTIPLE, true),
+            dtype => (dtype, false),
+        }
+    }
+
     /// An access of the instruction at `pc` in its unified form.
     #[must_use]
     pub fn unified(access: &Access, pc: u64) -> DataIngress {
@@ -296,11 +310,11 @@ impl DataIngress {
     /// The access in its unified form; `None` if none retired, or of a reserved type.
     #[must_use]
     pub fn access(&self) -> Option<Access> {
-        let kind = AccessKind::from_code(self.dtype).filter(|_| self.dretire)?;
+        let (dtype, _) = self.plain_dtype();
+        let kind = AccessKind::from_code(dtype).filter(|_| self.dretire)?;
         let bits = (8u32 << (self.dsize & 7)).min(64);
         let mask = u64::MAX >> (64 - bits);
-        let paired = kind.code() >= AccessKind::CsrReadWrite.code()
-            && kind != AccessKind::ConditionalStoreFailure;
+        let paired = kind.code() >= AccessKind::CsrReadWrite.code() && !kind.is_failure();
         // A read-only CSR has one value.
         let read_only = kind.is_csr() && self.daddr >> 10 & 3 == 3;
         let operand = (self.data >> bits) as u64 & mask;

@@ -199,6 +199,8 @@ pub enum AccessKind {
     CsrReadWrite = 4,
     CsrReadSet = 5,
     CsrReadClear = 6,
+    /// A compare-and-swap that failed (E-Trace 2.05; reserved before).
+    CompareSwapFailure = 7,
     AtomicSwap = 8,
     AtomicAdd = 9,
     AtomicAnd = 10,
@@ -220,6 +222,7 @@ impl AccessKind {
             4 => AccessKind::CsrReadWrite,
             5 => AccessKind::CsrReadSet,
             6 => AccessKind::CsrReadClear,
+            7 => AccessKind::CompareSwapFailure,
             8 => AccessKind::AtomicSwap,
             9 => AccessKind::AtomicAdd,
             10 => AccessKind::AtomicAnd,
@@ -237,6 +240,16 @@ impl AccessKind {
     #[inline]
     pub const fn code(self) -> u8 {
         self as u8
+    }
+
+    /// Whether it is an access that failed: it has what it would have stored, and reads
+    /// nothing.
+    #[must_use]
+    pub const fn is_failure(self) -> bool {
+        matches!(
+            self,
+            AccessKind::ConditionalStoreFailure | AccessKind::CompareSwapFailure
+        )
     }
 
     /// Whether it is an access to a CSR.
@@ -257,6 +270,7 @@ impl AccessKind {
 /// | store, floating-point store | `Store` | stored | |
 /// | `sc` that succeeds | `Store` | stored | |
 /// | `sc` that fails | `ConditionalStoreFailure` | what it would have stored, or `None` | |
+/// | compare-and-swap that fails, in traces that have it | `CompareSwapFailure` | what it would have stored, or `None` | |
 /// | atomic memory operation | `Atomic…` | stored, which is the result | read from memory |
 /// | CSR instruction | `Csr…` | written, or read if nothing is written | read; nothing for a read-only CSR |
 ///

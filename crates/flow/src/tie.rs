@@ -11,6 +11,9 @@
 //! on the accesses of all of them are compared and given in one go. Only where they do
 //! not fit is it done run by run, to find the place.
 //!
+//! How many accesses a vector load or store makes is not known: after one, accesses up to
+//! the next synchronisation are given without an instruction.
+//!
 //! If an access does not fit, or one is missing, the rest up to the next
 //! synchronisation is given without an instruction, after a [`DataGap`]. Where the
 //! decoder has given one already, there is no second.
@@ -52,6 +55,8 @@ pub struct Tie<'a> {
 enum Fit {
     /// With so many accesses, the first of those that wait.
     Yes(usize),
+    /// As `Yes`, up to a vector load or store.
+    Vector(usize),
     /// Accesses are missing that may come.
     Later,
     No,
@@ -289,6 +294,11 @@ impl<C: Consumer> Tied<'_, '_, C> {
             };
             flow = match self.tie.fit(id, &run) {
                 Fit::Yes(count) => both(flow, self.give(id, &run, count)),
+                Fit::Vector(count) => {
+                    let flow = both(flow, self.give(id, &run, count));
+                    self.loosen(id);
+                    flow
+                }
                 Fit::Later => return (given, flow),
                 Fit::No => both(flow, self.mismatch(id, &run)),
             };
@@ -390,6 +400,9 @@ impl Tie<'_> {
         let mut next = waiting.next();
         let mut used = 0;
         for expected in expected {
+            if expected.vector {
+                return Fit::Vector(used);
+            }
             match &mut next {
                 Some(data) if expected.fits(data) => {
                     if matches!(data.part, Part::Request(_)) {

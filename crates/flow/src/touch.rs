@@ -18,8 +18,9 @@ use crate::{Access, AccessKind};
 pub enum Touch {
     /// Nothing, or nothing that is known.
     Nothing,
-    /// Accesses of one kind and size: one, or for `cm.push` and its family one for each
-    /// register.
+    /// Accesses of one kind and size: one, for `cm.push` and its family one for each
+    /// register, for `cbo.zero` one for each doubleword of a block, which is taken to have
+    /// 64 bytes.
     Accesses {
         /// Their kind.
         kind: AccessKind,
@@ -34,9 +35,33 @@ pub enum Touch {
         /// log2 of its size in bytes.
         size: u8,
     },
+    /// Vector loads or stores. How many they are depends on `vl`, the mask and how
+    /// the hart groups elements.
+    Vector {
+        /// [`AccessKind::Load`] or [`AccessKind::Store`].
+        kind: AccessKind,
+    },
+    /// A compare-and-swap (`amocas`): [`AccessKind::AtomicSwap`] if it stores, otherwise
+    /// [`AccessKind::Load`]. All its accesses are of one kind.
+    Swap {
+        /// log2 of their size in bytes.
+        size: u8,
+        /// One, or two for the 16 bytes of `amocas.q`.
+        count: u8,
+    },
 }
 
 impl Touch {
+    /// How many accesses it is; for those of vectors, of which the number is not known, 1.
+    #[must_use]
+    pub const fn count(self) -> u8 {
+        match self {
+            Touch::Nothing => 0,
+            Touch::Accesses { count, .. } | Touch::Swap { count, .. } => count,
+            Touch::Conditional { .. } | Touch::Vector { .. } => 1,
+        }
+    }
+
     /// Of an instruction.
     #[must_use]
     pub fn of(bits: u32, isa: Isa) -> Touch {
@@ -64,8 +89,25 @@ impl Touch {
             Op::Csrrw | Op::Csrrwi => one(AccessKind::CsrReadWrite, register(isa)),
             Op::Csrrs | Op::Csrrsi => one(AccessKind::CsrReadSet, register(isa)),
             Op::Csrrc | Op::Csrrci => one(AccessKind::CsrReadClear, register(isa)),
+            Op::AmocasB => Touch::Swap { size: 0, count: 1 },
+            Op::AmocasH => Touch::Swap { size: 1, count: 1 },
+            Op::AmocasW => Touch::Swap { size: 2, count: 1 },
+            Op::AmocasD => Touch::Swap { size: 3, count: 1 },
+            Op::AmocasQ => Touch::Swap { size: 3, count: 2 },
+            Op::CboZero => Touch::Accesses {
+                kind: AccessKind::Store,
+                size: 3,
+                count: 8,
+            },
             Op::CmPush => several(AccessKind::Store, inst, isa),
             Op::CmPop | Op::CmPopret | Op::CmPopretz => several(AccessKind::Load, inst, isa),
+            op if op.is_vector_memory() => Touch::Vector {
+                // LOAD-FP or STORE-FP.
+                kind: match bits & 0x20 {
+                    0 => AccessKind::Load,
+                    _ => AccessKind::Store,
+                },
+            },
             op => match atomic(op) {
                 Some((kind, size)) => one(kind, size),
                 None => Touch::Nothing,
@@ -171,9 +213,7 @@ impl Reported {
         let extended = ((access.addr << unused) as i64 >> unused) as u64;
         let has_address = self.addresses || csr;
         let read_only = csr && access.addr >> 10 & 3 == 3;
-        let paired = access.kind.code() >= 4
-            && access.kind != AccessKind::ConditionalStoreFailure
-            && !read_only;
+        let paired = access.kind.code() >= 4 && !access.kind.is_failure() && !read_only;
         let shown = Access {
             addr: match (csr, has_address) {
                 (true, _) => access.addr,
@@ -192,6 +232,7 @@ impl Reported {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hartrace_isa::Ext;
 
     fn loads(size: u8) -> Touch {
         Touch::Accesses {
@@ -223,6 +264,44 @@ mod tests {
         assert_eq!(Touch::of(0xb842, isa), touch(AccessKind::Store, 1));
         assert_eq!(Touch::of(0xb8f2, isa), touch(AccessKind::Store, 13));
         assert_eq!(Touch::of(0xbe52, isa), touch(AccessKind::Load, 2));
+    }
+
+    #[test]
+    fn vector_loads_and_stores_are_not_counted() {
+        let isa = Isa::parse("rv64gcv").unwrap();
+        let touch = |kind| Touch::Vector { kind };
+        // vle32.v v8,(a1); vlse64.v v8,(a1),a2; vl8r.v v8,(a1); vsoxei8.v v8,(a1),v2.
+        for load in [0x0205_e407, 0x0ac5_f407, 0xe285_8407] {
+            assert_eq!(Touch::of(load, isa), touch(AccessKind::Load));
+        }
+        assert_eq!(Touch::of(0x0e25_8427, isa), touch(AccessKind::Store));
+        // fld fa0,0(a1); vadd.vv v1,v2,v3; and where there are no vectors.
+        assert_eq!(Touch::of(0x0005_b507, isa), loads(3));
+        assert_eq!(Touch::of(0x0221_80d7, isa), Touch::Nothing);
+        assert_eq!(Touch::of(0x0205_e407, Isa::RV64GC), Touch::Nothing);
+    }
+
+    #[test]
+    fn compare_and_swap_is_one_access_and_amocas_q_two() {
+        let isa = Isa::RV64GC.with(Ext::Zacas).with(Ext::Zabha);
+        // amocas.b, .w, .d and .q a0, a2, (a1).
+        for (funct3, size, count) in [(0, 0, 1), (2, 2, 1), (3, 3, 1), (4, 3, 2)] {
+            let touch = Touch::of(0x28c5_852f & !0x7000 | funct3 << 12, isa);
+            assert_eq!(touch, Touch::Swap { size, count });
+            assert_eq!(touch.count(), count);
+        }
+    }
+
+    #[test]
+    fn cbo_zero_stores_a_block_in_doublewords() {
+        let isa = Isa::RV64GC.with(Ext::Zicboz);
+        let stores = Touch::Accesses {
+            kind: AccessKind::Store,
+            size: 3,
+            count: 8,
+        };
+        assert_eq!(Touch::of(0x0045_a00f, isa), stores);
+        assert_eq!(Touch::of(0x0045_a00f, Isa::RV64GC), Touch::Nothing);
     }
 
     #[test]

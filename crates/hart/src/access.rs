@@ -57,6 +57,26 @@ impl Port<'_> {
         })
     }
 
+    /// Checks that a store is possible, without storing anything.
+    pub(crate) fn require_store(&mut self, addr: u64, len: u64) -> Result<(), Exception> {
+        if addr & (len - 1) != 0 && !self.misaligned {
+            return Err(Exception {
+                code: cause::STORE_MISALIGNED,
+                tval: addr,
+            });
+        }
+        let (near, far, next) = self.split(addr, len);
+        for (addr, len) in [(addr, near), (next, far)] {
+            if len != 0 {
+                let paddr = self.find(addr, len, Use::Store)?;
+                if !self.bus.takes_stores(paddr) {
+                    return Err(Use::Store.access_fault(addr));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The physical address of an access within a page; remembers the page.
     pub(crate) fn find(&mut self, addr: u64, len: u64, what: Use) -> Result<u64, Exception> {
         if let Some(paddr) = self.tlb.known(what, addr) {

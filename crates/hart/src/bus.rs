@@ -1,7 +1,7 @@
 //! Physical addresses: memory, devices, and the words watched by the host.
 
 use crate::clint::{CLINT, Clint};
-use crate::cpu::interrupt;
+use crate::cpu::{Cpu, interrupt};
 use crate::devices::Devices;
 use crate::memory::Memory;
 use crate::pending::Due;
@@ -36,6 +36,8 @@ pub(crate) struct Bus {
     /// The cycle at which the timer interrupt is due; `None` is never, or
     /// not handled here.
     pub(crate) deadline: Option<u64>,
+    /// The same for the timer of the supervisor.
+    pub(crate) supervisor_deadline: Option<u64>,
     /// The doubleword through which the program talks to the host.
     pub(crate) tohost: Option<u64>,
     /// A store touched `tohost`: the number of bytes.
@@ -65,35 +67,37 @@ impl Bus {
         }
     }
 
-    /// The bits of `mip` that come from outside, at a cycle count.
-    pub(crate) fn interrupts(&self, hart: u32, cycles: u64) -> u64 {
-        let mut pending = self.devices.interrupts(hart);
-        if self.clint.software_interrupt(hart) {
+    /// The bits of `mip` that come from outside, of the hart that runs.
+    pub(crate) fn interrupts(&self, cpu: &Cpu) -> u64 {
+        let mut pending = self.devices.interrupts(cpu.id);
+        if self.clint.software_interrupt(cpu.id) {
             pending |= interrupt::MSI;
         }
-        let due = match self.clock {
-            Clock::Cycles { .. } => self.deadline.is_some_and(|cycle| cycles >= cycle),
-            Clock::Stepped => self.clint.mtime >= self.clint.deadline(hart),
+        let is_due = |cycle: Option<u64>, tick: u64| match self.clock {
+            Clock::Cycles { .. } => cycle.is_some_and(|cycle| cpu.cycles >= cycle),
+            Clock::Stepped => self.clint.mtime >= tick,
         };
-        if due {
+        if is_due(self.deadline, self.clint.deadline(cpu.id)) {
             pending |= interrupt::MTI;
+        }
+        if let Some(tick) = cpu.supervisor_timer()
+            && is_due(self.supervisor_deadline, tick)
+        {
+            pending |= interrupt::STI;
         }
         pending
     }
 
-    /// The bits of `mip` that the timer of the hart that runs sets, and when.
-    pub(crate) fn timer_due(&self) -> Due {
-        (interrupt::MTI, self.deadline)
+    /// The bits of `mip` that the timers of the hart that runs set, and when.
+    pub(crate) fn timers_due(&self) -> [Due; 2] {
+        [
+            (interrupt::MTI, self.deadline),
+            (interrupt::STI, self.supervisor_deadline),
+        ]
     }
 
-    /// The cycle count at which a hart's timer interrupt becomes pending;
-    /// `None` if someone else advances time or it is out of reach. `mtime`
-    /// must be up to date.
-    fn timer_deadline(&self, hart: u32, cycles: u64) -> Option<u64> {
-        self.cycle_of(self.clint.deadline(hart), cycles)
-    }
-
-    /// The cycle count at which it will be so late, or now; `mtime` must be up to date.
+    /// The cycle count at which it will be so late, or now; `None` if someone else
+    /// advances time or it is out of reach. `mtime` must be up to date.
     fn cycle_of(&self, tick: u64, cycles: u64) -> Option<u64> {
         let Clock::Cycles { per_tick, .. } = self.clock else {
             return None;
@@ -108,11 +112,14 @@ impl Bus {
             .filter(|&deadline| deadline <= FOREVER)
     }
 
-    /// Finds when the timer is due, which only a store to the CLINT changes, and when
-    /// a device is.
-    pub(crate) fn find_deadline(&mut self, hart: u32, cycles: u64) {
+    /// Finds when the timers of a hart are due, which only a store to the CLINT and
+    /// writes of its CSRs change, and when a device is.
+    pub(crate) fn find_deadline(&mut self, cpu: &Cpu) {
+        let cycles = cpu.cycles;
         self.set_time(cycles);
-        self.deadline = self.timer_deadline(hart, cycles);
+        self.deadline = self.cycle_of(self.clint.deadline(cpu.id), cycles);
+        let supervisor = cpu.supervisor_timer();
+        self.supervisor_deadline = supervisor.and_then(|tick| self.cycle_of(tick, cycles));
         let tick = self.devices.deadline();
         self.alarm = tick.and_then(|tick| self.cycle_of(tick, cycles));
     }

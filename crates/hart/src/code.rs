@@ -35,7 +35,8 @@ const MOST_TABLES: usize = 1 << 12;
 pub(crate) struct Micro {
     /// The immediate; of branches and `jal`, the target relative to the start
     /// of the block; of floating-point arithmetic, the third source in bits 4
-    /// to 0 and the rounding mode in bits 7 to 5.
+    /// to 0 and the rounding mode in bits 7 to 5; of `fli`, the number of the
+    /// constant.
     pub(crate) imm: i32,
     pub(crate) op: Op,
     /// Offset in bytes from the start of the block.
@@ -45,6 +46,7 @@ pub(crate) struct Micro {
     pub(crate) what: Do,
     /// Destination; an integer x0 is [`SINK`].
     pub(crate) rd: u8,
+    /// Of `cm.push` and its kin, the list of registers.
     pub(crate) rs1: u8,
     /// Of jumps, which have none, the code of their [`Itype`](hartrace_isa::Itype).
     pub(crate) rs2: u8,
@@ -80,10 +82,12 @@ pub(crate) struct Code {
     isa: Isa,
     costs: Costs,
     types: ItypeTable,
+    /// Bytes of a cache block.
+    cache_block: u64,
 }
 
 impl Code {
-    pub(crate) fn new(isa: Isa, costs: Costs, types: ItypeTable) -> Code {
+    pub(crate) fn new(isa: Isa, costs: Costs, types: ItypeTable, cache_block: u64) -> Code {
         Code {
             micros: Vec::new(),
             placed: Vec::new(),
@@ -92,6 +96,7 @@ impl Code {
             isa,
             costs,
             types,
+            cache_block,
         }
     }
 
@@ -142,7 +147,7 @@ impl Code {
 
     /// Forgets everything; the instruction set may have changed.
     pub(crate) fn clear(&mut self, isa: Isa) {
-        *self = Code::new(isa, self.costs, self.types);
+        *self = Code::new(isa, self.costs, self.types, self.cache_block);
     }
 
     /// Whether it is time to forget everything.
@@ -208,11 +213,12 @@ impl Code {
         };
         let flow = Flow::of_retired(bits, self.isa);
         let accesses = match Touch::of(bits, self.isa) {
-            Touch::Nothing => 0,
             // Those to CSRs are not part of straight-line code.
             Touch::Accesses { kind, .. } if kind.is_csr() => 0,
-            Touch::Accesses { count, .. } => count,
-            Touch::Conditional { .. } => 1,
+            // Not executed.
+            Touch::Vector { .. } => 0,
+            _ if decode(bits, self.isa).op == Op::CboZero => (self.cache_block / 8) as u8,
+            touch => touch.count(),
         };
         let placed = Placed::after(&before, bits, flow, micro.cost);
         self.placed.push(placed.with_accesses(accesses));
@@ -227,11 +233,14 @@ impl Code {
             Do::Beq | Do::Bne | Do::Blt | Do::Bge | Do::Bltu | Do::Bgeu | Do::Jal => {
                 inst.imm + offset as i32
             }
-            Do::Rare => i32::from(inst.rs3().number() | inst.rm() << 5),
+            Do::Float if matches!(inst.op, Op::FliS | Op::FliD | Op::FliH) => inst.imm,
+            Do::Float => i32::from(inst.rs3().number() | inst.rm() << 5),
+            // May-be-operations write 0 unless an extension gives them a meaning.
+            Do::Li if matches!(inst.op, Op::MopR | Op::MopRr) => 0,
             _ => inst.imm,
         };
         let rs2 = match what {
-            Do::Jal | Do::Jalr => {
+            Do::Jal | Do::Jalr | Do::PopReturn | Do::Table => {
                 let flow = Flow::of_retired(bits, self.isa);
                 flow.itype4(bits, true, self.types).code()
             }
@@ -242,6 +251,10 @@ impl Code {
             0 if !inst.op.writes_float() => SINK,
             rd => rd,
         };
+        let rs1 = match inst.op {
+            Op::CmPush | Op::CmPop | Op::CmPopret | Op::CmPopretz => inst.rlist(),
+            _ => inst.rs1.number(),
+        };
         Micro {
             imm,
             op: inst.op,
@@ -249,7 +262,7 @@ impl Code {
             cost: *cost,
             what,
             rd,
-            rs1: inst.rs1.number(),
+            rs1,
             rs2,
             number: index as u8 + 1,
             len: inst.len,

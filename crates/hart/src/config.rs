@@ -67,6 +67,8 @@ pub struct Config {
     /// The page-table walker sets the A and D bits; otherwise it faults
     /// (Svade), unless the ISA string names Svadu and the program asks for it.
     pub update_ad: bool,
+    /// Bytes of a cache block, for Zicbom and Zicboz: a power of two from 16 to 128.
+    pub cache_block: u64,
     /// Semihosting calls are served.
     pub semihosting: bool,
     /// Debug triggers of a hart, 0 to 32.
@@ -83,14 +85,23 @@ pub struct Config {
     pub predictor: PredictorKind,
 }
 
+/// Sizes of cache blocks. What `cbo.zero` stores is reported in pieces of 8 bytes, for at
+/// most 16 of which there is room.
+const CACHE_BLOCKS: core::ops::RangeInclusive<u64> = 16..=128;
+
 /// Harts that a machine can have.
 const MOST_HARTS: u32 = 64;
 
 /// The instruction set of Spike without `--isa`.
 const SPIKE_ISA: &str = "rv64imafdc_zicntr_zihpm";
 
-/// Everything the hart can do, without the width.
-const WHOLE_ISA: &str = "imafdcb_zicsr_zifencei_zicntr_zihpm_zicond_zfh_zcb_zbc";
+/// Everything the hart can do, without the width; but not Zcmp and Zcmt, whose encodings
+/// are those of compressed double-precision loads and stores.
+const WHOLE_ISA: &str = "imafdcb_zicsr_zifencei_zicntr_zihpm_zihintpause_zihintntl_zicond\
+    _zicbom_zicbop_zicboz_zimop_zawrs_zacas_zabha_zfh_zfa_zcb_zcmop_zbc_sstc_svinval";
+
+/// What only RV64 has of it.
+const WHOLE_ISA_OF_RV64: &str = "_svnapot_svpbmt";
 
 impl Config {
     /// The usual machine of a platform, for programs of this width.
@@ -100,7 +111,8 @@ impl Config {
         let isa = match (spike, xlen) {
             (true, Xlen::Rv64) => SPIKE_ISA.to_owned(),
             (true, Xlen::Rv32) => SPIKE_ISA.replace("rv64", "rv32"),
-            (false, _) => format!("rv{}{WHOLE_ISA}", xlen.bits()),
+            (false, Xlen::Rv32) => format!("rv32{WHOLE_ISA}"),
+            (false, Xlen::Rv64) => format!("rv64{WHOLE_ISA}{WHOLE_ISA_OF_RV64}"),
         };
         let (base, size) = if spike {
             SPIKE_MEMORY
@@ -118,6 +130,7 @@ impl Config {
             cycles_per_tick: 100,
             misaligned: !spike,
             update_ad: false,
+            cache_block: 64,
             semihosting: !spike,
             triggers: 4,
             virtio: Vec::new(),
@@ -128,7 +141,7 @@ impl Config {
     }
 
     /// Whether the ISA string names an extension that adds nothing to decode.
-    fn names(&self, extension: &str) -> bool {
+    pub(crate) fn names(&self, extension: &str) -> bool {
         let mut parts = self.isa.split('_').skip(1);
         parts.any(|part| part.eq_ignore_ascii_case(extension))
     }
@@ -292,6 +305,9 @@ impl Config {
         if self.cycles_per_tick == 0 {
             return Err(ConfigError::Clock);
         }
+        if !self.cache_block.is_power_of_two() || !CACHE_BLOCKS.contains(&self.cache_block) {
+            return Err(ConfigError::CacheBlock);
+        }
         if self.triggers > MOST_TRIGGERS {
             return Err(ConfigError::Triggers);
         }
@@ -335,12 +351,29 @@ fn is_supported(ext: Ext) -> bool {
         I | M | A | F | D | C | B | Zicsr | Zifencei | Zicntr | Zihpm
     );
     let parts = matches!(ext, Zmmul | Zaamo | Zalrsc | Zca | Zcf | Zcd);
-    let more = matches!(ext, Zicond | Zfh | Zfhmin | Zba | Zbb | Zbc | Zbs | Zcb);
+    let more = matches!(
+        ext,
+        Zicond | Zfh | Zfhmin | Zfa | Zba | Zbb | Zbc | Zbs | Zcb
+    );
+    let atomic = matches!(ext, Zawrs | Zacas | Zabha);
     // Hints, and an ordering that a hart that does one thing at a time keeps.
-    let silent = matches!(ext, Zihintpause | Zihintntl | Ztso);
+    let blocks = matches!(ext, Zicbom | Zicboz);
+    let small = matches!(ext, Zcmp | Zcmt | Zce);
+    let supervisor = matches!(ext, Sstc | Svinval);
+    let silent = matches!(ext, Zihintpause | Zihintntl | Zicbop | Ztso);
+    let may_be = matches!(ext, Zimop | Zcmop);
     let state = matches!(ext, Smcsrind | Sscsrind | Smstateen | Sscofpmf);
     let records = matches!(ext, Smctr | Ssctr);
-    base || parts || more || silent || state || records
+    base || parts
+        || more
+        || atomic
+        || silent
+        || may_be
+        || blocks
+        || small
+        || supervisor
+        || state
+        || records
 }
 
 /// Why a machine cannot be built.
@@ -361,6 +394,8 @@ pub enum ConfigError {
     Quantum,
     /// `cycles_per_tick` is 0.
     Clock,
+    /// A cache block of an impossible size.
+    CacheBlock,
     /// An instruction that takes no time.
     Cost,
     /// More debug triggers than a hart can have.
@@ -390,6 +425,9 @@ impl fmt::Display for ConfigError {
             ConfigError::Harts { most } => write!(f, "harts must be between 1 and {most}"),
             ConfigError::Quantum => f.write_str("quantum must be at least 1 cycle"),
             ConfigError::Clock => f.write_str("cycles_per_tick must be at least 1"),
+            ConfigError::CacheBlock => {
+                f.write_str("cache_block must be a power of two from 16 to 128")
+            }
             ConfigError::Cost => f.write_str(
                 "every instruction takes at least 1 cycle; only taken and trap can be 0",
             ),

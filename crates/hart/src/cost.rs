@@ -9,16 +9,16 @@
 //! | `integer` | 1 | arithmetic, logic, shifts, bit manipulation, fences, hints |
 //! | `multiply` | 3 | `mul`, `mulh`, ..., carry-less products |
 //! | `divide` | 20 | `div`, `rem`, ... |
-//! | `load` | 2 | loads, floating-point ones too |
-//! | `store` | 1 | stores, floating-point ones too |
+//! | `load` | 2 | loads, floating-point ones too, `cm.pop` |
+//! | `store` | 1 | stores, floating-point ones too, `cm.push`, `cbo...` |
 //! | `branch` | 1 | conditional branches, taken or not |
-//! | `jump` | 1 | `jal`, `jalr` |
+//! | `jump` | 1 | `jal`, `jalr`, `cm.popret`, `cm.jt`, ... |
 //! | `atomic` | 6 | `lr`, `sc`, `amo...` |
 //! | `float` | 4 | additions, comparisons, conversions, moves |
 //! | `float_multiply` | 5 | products and fused multiply-adds |
 //! | `float_divide` | 20 | quotients |
 //! | `float_sqrt` | 25 | square roots |
-//! | `system` | 4 | CSR accesses, returns from traps, `wfi`, `fence.i`, `sfence.vma` |
+//! | `system` | 4 | CSR accesses, returns from traps, `wfi`, `wrs`, `fence.i`, `sfence.vma` and its parts |
 //! | `taken` | 2 | added by a branch that is taken, by every jump and return from a trap |
 //! | `trap` | 8 | added by every trap |
 
@@ -147,13 +147,13 @@ impl Costs {
             Div | Divu | Rem | Remu | Divw | Divuw | Remw | Remuw => self.divide,
             Lb | Lh | Lw | Lbu | Lhu | Lwu | Ld | Flh | Flw | Fld => self.load,
             Sb | Sh | Sw | Sd | Fsh | Fsw | Fsd => self.store,
+            CmPush | CboZero | CboInval | CboClean | CboFlush => self.store,
+            CmPop => self.load,
+            CmPopret | CmPopretz | CmJt | CmJalt => self.jump,
             Beq | Bne | Blt | Bge | Bltu | Bgeu => self.branch,
             Jal | Jalr => self.jump,
-            LrW | LrD | ScW | ScD => self.atomic,
-            AmoswapW | AmoaddW | AmoxorW | AmoandW | AmoorW => self.atomic,
-            AmominW | AmomaxW | AmominuW | AmomaxuW => self.atomic,
-            AmoswapD | AmoaddD | AmoxorD | AmoandD | AmoorD => self.atomic,
-            AmominD | AmomaxD | AmominuD | AmomaxuD => self.atomic,
+            WrsNto | WrsSto => self.system,
+            op if (LrW..=AmocasH).contains(&op) => self.atomic,
             FmulH | FmaddH | FmsubH | FnmsubH | FnmaddH => self.float_multiply,
             FmulS | FmaddS | FmsubS | FnmsubS | FnmaddS => self.float_multiply,
             FmulD | FmaddD | FmsubD | FnmsubD | FnmaddD => self.float_multiply,
@@ -161,6 +161,7 @@ impl Costs {
             FsqrtH | FsqrtS | FsqrtD => self.float_sqrt,
             Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => self.system,
             Mret | Sret | Wfi | FenceI | SfenceVma | Ecall | Ebreak => self.system,
+            SinvalVma | SfenceWInval | SfenceInvalIr => self.system,
             _ if op.is_float() => self.float,
             _ => self.integer,
         }

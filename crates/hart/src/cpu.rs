@@ -31,8 +31,21 @@ pub(crate) mod status {
     pub(crate) const UXL: u64 = 3 << 32;
 }
 
-/// The field of `menvcfg` that lets the page-table walker set A and D.
-pub(crate) const ADUE: u64 = 1 << 61;
+/// Fields of `menvcfg`; the first three are those of `senvcfg`, too.
+pub(crate) mod envcfg {
+    /// `cbo.inval`: 1 lets it flush, 3 lets it invalidate.
+    pub(crate) const CBIE: u64 = 3 << 4;
+    /// `cbo.clean` and `cbo.flush`.
+    pub(crate) const CBCFE: u64 = 1 << 6;
+    /// `cbo.zero`.
+    pub(crate) const CBZE: u64 = 1 << 7;
+    /// The page-table walker sets A and D.
+    pub(crate) const ADUE: u64 = 1 << 61;
+    /// Page-based memory types (Svpbmt).
+    pub(crate) const PBMTE: u64 = 1 << 62;
+    /// The timer of the supervisor (Sstc).
+    pub(crate) const STCE: u64 = 1 << 63;
+}
 
 /// Bits of `mip` and `mie`.
 #[allow(missing_docs)]
@@ -102,6 +115,12 @@ pub(crate) struct Cpu {
     pub(crate) update_ad: bool,
     /// It does so when `menvcfg.ADUE` says so (Svadu).
     pub(crate) svadu: bool,
+    /// Page-table entries for 64 KiB (Svnapot).
+    pub(crate) svnapot: bool,
+    /// Page-based memory types, when `menvcfg.PBMTE` says so (Svpbmt).
+    pub(crate) svpbmt: bool,
+    /// Bytes of a cache block, a power of two.
+    pub(crate) cache_block: u64,
 
     pub(crate) frm: u8,
     pub(crate) fflags: u8,
@@ -119,6 +138,11 @@ pub(crate) struct Cpu {
     pub(crate) pending: Pending,
     pub(crate) mtvec: u64,
     pub(crate) menvcfg: u64,
+    pub(crate) senvcfg: u64,
+    /// When the timer of the supervisor is due (Sstc).
+    pub(crate) stimecmp: u64,
+    /// Where the jump table is (Zcmt).
+    pub(crate) jvt: u64,
     pub(crate) mcounteren: u64,
     pub(crate) mcountinhibit: u64,
     pub(crate) mscratch: u64,
@@ -138,6 +162,7 @@ pub(crate) struct Cpu {
     pub(crate) miselect: u64,
     pub(crate) siselect: u64,
     pub(crate) mstateen: [u64; 4],
+    pub(crate) sstateen0: u64,
     /// Control transfer records, if there are any.
     pub(crate) records: Option<Box<Records>>,
     pub(crate) pmp: Pmp,
@@ -191,6 +216,9 @@ impl Cpu {
             always_counters: false,
             update_ad: false,
             svadu: false,
+            svnapot: false,
+            svpbmt: false,
+            cache_block: 64,
             frm: 0,
             fflags: 0,
             mstatus: wide,
@@ -203,6 +231,9 @@ impl Cpu {
             pending: Pending::default(),
             mtvec: 0,
             menvcfg: 0,
+            senvcfg: 0,
+            stimecmp: 0,
+            jvt: 0,
             mcounteren: 0,
             mcountinhibit: 0,
             mscratch: 0,
@@ -221,6 +252,7 @@ impl Cpu {
             miselect: 0,
             siselect: 0,
             mstateen: [0; 4],
+            sstateen0: 0,
             records: None,
             pmp: Pmp::open(isa.xlen()),
             triggers: Triggers::new(0, isa.xlen(), false),
@@ -284,7 +316,7 @@ impl Cpu {
 
     /// The page-table walker sets A and D now; otherwise it faults.
     pub(crate) fn updates_ad(&self) -> bool {
-        self.update_ad || self.menvcfg & ADUE != 0
+        self.update_ad || self.menvcfg & envcfg::ADUE != 0
     }
 
     /// Floating-point state is on.
@@ -353,9 +385,25 @@ impl Cpu {
         }
     }
 
+    /// The bits of `mip` that come from outside, the external ones aside, which are also
+    /// written.
+    pub(crate) fn outside_interrupts(&self) -> u64 {
+        let supervisor = match self.supervisor_timer() {
+            Some(_) => interrupt::STI,
+            None => 0,
+        };
+        interrupt::MSI | interrupt::MTI | supervisor
+    }
+
+    /// The time at which the timer of the supervisor is due, if it has one of its own
+    /// now (Sstc).
+    pub(crate) fn supervisor_timer(&self) -> Option<u64> {
+        (self.menvcfg & envcfg::STCE != 0).then_some(self.stimecmp)
+    }
+
     /// Sets the bits of `mip` that come from outside, some of them when time has come.
     pub(crate) fn set_outside_interrupts(&mut self, pending: u64, due: &[Due]) {
-        self.mip = self.mip & !(interrupt::MSI | interrupt::MTI) | pending;
+        self.mip = self.mip & !self.outside_interrupts() | pending;
         self.external_signals = pending & interrupt::EXTERNAL;
         self.sum_up_external();
         self.pending.look(self.mip, self.cycles, due);

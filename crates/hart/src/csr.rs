@@ -2,6 +2,7 @@
 //! their values.
 
 mod counters;
+mod envcfg;
 mod records;
 mod stateen;
 
@@ -10,7 +11,7 @@ pub(crate) use counters::merge;
 use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Isa, Xlen, csr};
 
-use crate::cpu::{ADUE, Cpu, interrupt, status};
+use crate::cpu::{Cpu, interrupt, status};
 use crate::pmp::{ENTRIES, Pmp};
 
 /// Exceptions that can be delegated: all but those that cannot happen below
@@ -31,6 +32,8 @@ pub(crate) struct Aftermath {
     pub(crate) translation: bool,
     /// The instruction set has changed.
     pub(crate) decoding: bool,
+    /// When the timer of the supervisor is due has changed.
+    pub(crate) timer: bool,
 }
 
 /// A CSR written, with its new value.
@@ -47,6 +50,7 @@ impl Cpu {
         match csr {
             csr::FFLAGS..=csr::FCSR => self.isa.has(Ext::F) && self.float_on(),
             csr::SATP => self.mode == Mode::M || self.mstatus & status::TVM == 0,
+            csr::STIMECMP | csr::STIMECMPH => self.may_access_timer(),
             csr::CYCLE..=csr::HPMCOUNTER31 | csr::CYCLEH..=csr::HPMCOUNTER31H => {
                 self.may_count(csr)
             }
@@ -112,11 +116,20 @@ impl Cpu {
             !wants('b') && self.whole.has(Ext::B),
             &[Ext::B, Ext::Zba, Ext::Zbb, Ext::Zbs],
         );
-        drop(!float, &[Ext::F, Ext::Zfh, Ext::Zfhmin, Ext::Zcf]);
+        drop(!float, &[Ext::F, Ext::Zfh, Ext::Zfhmin, Ext::Zfa, Ext::Zcf]);
         drop(!float || !wants('d'), &[Ext::D, Ext::Zcd]);
         drop(
             !wants('c') && self.whole.has(Ext::C),
-            &[Ext::C, Ext::Zca, Ext::Zcf, Ext::Zcd, Ext::Zcb],
+            &[
+                Ext::C,
+                Ext::Zca,
+                Ext::Zcf,
+                Ext::Zcd,
+                Ext::Zcb,
+                Ext::Zcmop,
+                Ext::Zcmp,
+                Ext::Zcmt,
+            ],
         );
         self.isa = isa;
         true
@@ -134,7 +147,10 @@ impl Cpu {
             csr::SIE => self.mie & self.mideleg,
             csr::STVEC => self.stvec,
             csr::SCOUNTEREN => self.scounteren,
-            csr::SENVCFG => 0,
+            csr::SENVCFG => self.senvcfg,
+            csr::STIMECMP if self.whole.has(Ext::Sstc) => self.stimecmp,
+            csr::STIMECMPH if rv32 && self.whole.has(Ext::Sstc) => self.stimecmp >> 32,
+            csr::JVT if self.isa.has(Ext::Zcmt) => self.jvt,
             csr::SSTATEEN0..=csr::SSTATEEN3
             | csr::MSTATEEN0..=csr::MSTATEEN3
             | csr::MSTATEEN0H..=csr::MSTATEEN3H => self.read_stateen(csr)?,
@@ -236,14 +252,21 @@ impl Cpu {
                 wrote(csr, self.mie);
             }
             csr::MIP => {
-                let mask = interrupt::SUPERVISOR | self.overflow_interrupt();
+                let mask = interrupt::SUPERVISOR & !self.outside_interrupts();
+                let mask = mask | self.overflow_interrupt();
                 self.mip = self.mip & !mask | value & mask;
                 self.write_external(mask, value);
                 wrote(csr, self.mip);
             }
             csr::MENVCFG | csr::MENVCFGH => {
                 after.translation = true;
+                after.timer = true;
                 self.write_menvcfg(csr, value, wrote);
+            }
+            csr::STIMECMP | csr::STIMECMPH => {
+                after.timer = true;
+                self.stimecmp = merge(self.stimecmp, value, xlen, csr == csr::STIMECMPH);
+                wrote(csr, xlen.wrap(value));
             }
             csr::SSTATEEN0..=csr::SSTATEEN3
             | csr::MSTATEEN0..=csr::MSTATEEN3
@@ -279,7 +302,7 @@ impl Cpu {
         } else {
             0
         };
-        let mut shown = None;
+        let blocks = self.cache_block_fields();
         let (register, mask) = match csr {
             csr::STVEC => (&mut self.stvec, !2),
             csr::SCOUNTEREN => (&mut self.scounteren, counters),
@@ -300,11 +323,9 @@ impl Cpu {
             csr::MCAUSE => (&mut self.mcause, !0),
             csr::MTVAL => (&mut self.mtval, !0),
             csr::MCONTEXT => (&mut self.mcontext, if rv32 { 0x3f } else { 0x1fff }),
-            // Registers without a writable bit.
-            csr::SENVCFG => {
-                shown = Some(0);
-                (&mut 0, 0)
-            }
+            csr::SENVCFG => (&mut self.senvcfg, blocks & envcfg::without_reserved(value)),
+            // The mode is always 0, a jump table.
+            csr::JVT => (&mut self.jvt, !0x3f),
             _ => return,
         };
         *register = value & mask;
@@ -312,7 +333,7 @@ impl Cpu {
         let epc = self.epc_mask();
         let value = match csr {
             csr::SEPC | csr::MEPC => now & epc,
-            _ => shown.unwrap_or(now),
+            _ => now,
         };
         wrote(csr, value);
     }
@@ -330,22 +351,6 @@ impl Cpu {
             self.fflags = value as u8 & 31;
             wrote(csr::FFLAGS, self.fflags.into());
         }
-    }
-
-    fn write_menvcfg(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
-        let mask = if self.svadu { ADUE } else { 0 };
-        let rv32 = self.xlen() == Xlen::Rv32;
-        self.menvcfg = match (rv32, csr) {
-            (false, _) => value & mask,
-            (true, csr::MENVCFG) => self.menvcfg & !0xffff_ffff,
-            (true, _) => value << 32 & mask,
-        };
-        let shown = if csr == csr::MENVCFG {
-            self.menvcfg
-        } else {
-            self.menvcfg >> 32
-        };
-        wrote(csr, self.xlen().wrap(shown));
     }
 
     fn set_mstatus(&mut self, value: u64) {

@@ -7,8 +7,10 @@
 
 mod atomic;
 pub(crate) mod bits;
+mod cache;
 mod float;
 mod frame;
+mod stack;
 
 pub(crate) use frame::{Fault, Frame, Report};
 
@@ -562,6 +564,10 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         let b = hart.get(op.rs2);
                         ri!(a, i => bits::evaluate::<W>(op.op, a, b, i).unwrap_or(0));
                     }
+                    Do::Float => match hart.float::<W>(op) {
+                        Ok(()) => {}
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
                     Do::Rare => match hart.rare::<W>(op, now!()) {
                         Ok(false) => {}
                         Ok(true) => event!(),
@@ -581,6 +587,14 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             }),
                         }
                     }
+                    Do::PopReturn => match hart.pop_return::<W>(op, now!()) {
+                        Ok(to) => jump!(to, op.rs2, {}),
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
+                    Do::Table => match hart.table_jump::<W>(op, next_pc!(), now!()) {
+                        Ok(to) => jump!(to, op.rs2, {}),
+                        Err(fault) => trap!(fault.exception(bits!())),
+                    },
                     Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
 
                     Do::SlliAdd => two!(Slli Add),

@@ -1,4 +1,4 @@
-//! IEEE 754 arithmetic as the F, D and Zfh extensions have it.
+//! IEEE 754 arithmetic as the F, D, Zfh and Zfa extensions have it.
 //!
 //! Numbers travel as bits in a `u64`, zero-extended, whatever their format;
 //! the format is a type parameter. Exceptions are added to a [`Flags`], whose
@@ -19,6 +19,7 @@
 //! assert_eq!(flags, Flags::NX);
 //! ```
 
+mod additional;
 mod arith;
 mod compare;
 mod convert;
@@ -29,7 +30,8 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{classify, eq, le, lt, max, min};
+pub use additional::{constant, round_to_integer, to_i32_modular};
+pub use compare::{classify, eq, le, le_quiet, lt, lt_quiet, max, maximum, min, minimum};
 pub use convert::{
     convert, from_i32, from_i64, from_u32, from_u64, to_i32, to_i64, to_u32, to_u64,
 };

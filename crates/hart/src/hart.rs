@@ -43,7 +43,7 @@ impl Hart {
         let mut tlb = Tlb::new();
         tlb.enter(&cpu);
         Hart {
-            code: Code::new(cpu.isa, costs, types),
+            code: Code::new(cpu.isa, costs, types, cpu.cache_block),
             cpu,
             tlb,
             effects: Effects::default(),
@@ -60,7 +60,10 @@ impl Hart {
     /// Keeps control transfer records that the program does not know of.
     pub(crate) fn record_to(&mut self, ctr: Ctr) {
         let types = ctr.config().version.types();
-        self.code = Code::new(self.cpu.isa, self.costs, types);
+        let Cpu {
+            isa, cache_block, ..
+        } = self.cpu;
+        self.code = Code::new(isa, self.costs, types, cache_block);
         self.tlb.forget_code();
         self.cpu.records = Some(Box::new(Records::new(ctr, true)));
     }

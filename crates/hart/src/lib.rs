@@ -2,9 +2,10 @@
 //!
 //! A [`Machine`] is a hart with memory, devices and a host. It runs bare-metal
 //! programs of RV32 and RV64, I M A F D C B Zicsr Zifencei Zicntr Zihpm Zicond
-//! Zbc Zcb Zfh, in machine, supervisor and user mode, with Sv32, Sv39, Sv48 and
-//! Sv57 and physical memory protection; when the ISA string names them, with
-//! Smcsrind, Sscsrind, Smstateen, Sscofpmf, and control transfer records (Smctr,
+//! Zicbom Zicboz Zicbop Zimop Zawrs Zacas Zabha Zfh Zfa Zbc Zcb Zcmop, in machine,
+//! supervisor and user mode, with Sv32, Sv39, Sv48 and Sv57, Sstc, Svinval, Svnapot,
+//! Svpbmt and physical memory protection; when the ISA string names them, with Zcmp and
+//! Zcmt, Smcsrind, Sscsrind, Smstateen, Sscofpmf, and control transfer records (Smctr,
 //! Ssctr). An [`Observer`](hartrace_flow::Observer) receives the steps; what it
 //! does not want costs nothing.
 //!

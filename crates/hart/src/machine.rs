@@ -16,7 +16,7 @@ use std::time::Duration;
 use hartrace_ctr::Ctr;
 use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Cause, HartId, Mode, Observer, Step, Trap, TrapStep, Wants};
-use hartrace_isa::{Itype, Xlen};
+use hartrace_isa::{Itype, Op, Xlen};
 
 use crate::boot::Handover;
 use crate::bus::{Bus, FOREVER};
@@ -284,10 +284,7 @@ impl Machine {
         let mut budget = until.min(self.glance).saturating_sub(self.instructions());
         budget = budget.min(self.turns.budget(&self.hart));
         let cpu = &self.hart.cpu;
-        if let Some(deadline) = self.bus.deadline
-            && deadline > cpu.cycles
-            && cpu.mie & interrupt::MTI != 0
-        {
+        for deadline in self.timers().filter(|&deadline| deadline > cpu.cycles) {
             // Not one instruction past the deadline, however long each takes.
             let sure = (deadline - cpu.cycles) / self.hart.costs.most();
             budget = budget.min(sure.max(1));
@@ -327,7 +324,12 @@ impl Machine {
                 let done = system::execute(&mut self.hart, &mut self.bus, bits, &micro, observer);
                 self.forget_stale();
                 match done {
-                    Ok(()) => None,
+                    Ok(()) => {
+                        if matches!(micro.op, Op::WrsNto | Op::WrsSto) {
+                            self.stall();
+                        }
+                        None
+                    }
                     Err(exception) => self.fault(exception, Some(bits), observer).err(),
                 }
             }
@@ -372,8 +374,7 @@ impl Machine {
     pub(crate) fn settle(&mut self) {
         self.forget_stale();
         self.refresh_timer();
-        self.bus
-            .find_deadline(self.hart.cpu.id, self.hart.cpu.cycles);
+        self.bus.find_deadline(&self.hart.cpu);
         self.refresh_interrupts();
         if let Some(bytes) = self.bus.called.take() {
             let delay = if bytes < 8 { outside::HALVES } else { 0 };
@@ -382,18 +383,36 @@ impl Machine {
     }
 
     /// The pending bits that come from the CLINT and from devices.
-    fn refresh_interrupts(&mut self) {
+    pub(crate) fn refresh_interrupts(&mut self) {
         let cpu = &mut self.hart.cpu;
-        let due = [self.bus.ring(cpu.cycles), self.bus.timer_due()];
-        cpu.set_outside_interrupts(self.bus.interrupts(cpu.id, cpu.cycles), &due);
+        let [machine, supervisor] = self.bus.timers_due();
+        let due = [self.bus.ring(cpu.cycles), machine, supervisor];
+        cpu.set_outside_interrupts(self.bus.interrupts(cpu), &due);
     }
 
-    /// Before the deadline of the timer is found again: the timer may be due already.
+    /// Before the deadlines of timers are found again: a timer may be due already.
     fn refresh_timer(&mut self) {
-        let cpu = &mut self.hart.cpu;
-        let (timer, deadline) = self.bus.timer_due();
-        if cpu.mip & timer == 0 && deadline.is_some_and(|cycle| cycle <= cpu.cycles) {
+        let cpu = &self.hart.cpu;
+        let due = self.bus.timers_due().iter().any(|(timer, deadline)| {
+            cpu.mip & timer == 0 && deadline.is_some_and(|cycle| cycle <= cpu.cycles)
+        });
+        if due {
             self.refresh_interrupts();
+        }
+    }
+
+    /// `wrs`: the hart waits for a store of another one to what it has reserved, or for
+    /// an interrupt. Others only store in their turns, so it gives the rest of its own
+    /// away; the only hart does not wait at all.
+    fn stall(&mut self) {
+        let cpu = &self.hart.cpu;
+        let Some(end) = self.turns.end() else {
+            return;
+        };
+        if cpu.reservation.is_some() && cpu.mip & cpu.mie == 0 {
+            let until = self.next_interrupt().map_or(end, |first| first.min(end));
+            let cycles = until.saturating_sub(cpu.cycles);
+            self.hart.cpu.retire(0, cycles);
         }
     }
 
@@ -426,24 +445,36 @@ impl Machine {
         Stop::Asleep { pc }
     }
 
+    /// The cycles at which those of its timers are due whose interrupts are enabled.
+    fn timers(&self) -> impl Iterator<Item = u64> {
+        let mie = self.hart.cpu.mie;
+        let machine = self.bus.deadline.filter(|_| mie & interrupt::MTI != 0);
+        let supervisor = self.bus.supervisor_deadline;
+        let supervisor = supervisor.filter(|_| mie & interrupt::STI != 0);
+        machine.into_iter().chain(supervisor)
+    }
+
     /// The cycle at which time brings an interrupt that is enabled.
     fn next_interrupt(&self) -> Option<u64> {
         let cpu = &self.hart.cpu;
-        let timer = self.bus.deadline.filter(|_| cpu.mie & interrupt::MTI != 0);
         let overflow = cpu.cycles.checked_add(cpu.room().cycles);
         let overflow = overflow.filter(|_| cpu.mie & interrupt::LCOFI != 0);
         let overflow = overflow.filter(|&cycle| cycle <= FOREVER);
         let external = cpu.mie & (interrupt::MEI | interrupt::SEI) != 0;
         let alarm = self.bus.alarm.filter(|_| external);
-        timer.into_iter().chain(overflow).chain(alarm).min()
+        self.timers().chain(overflow).chain(alarm).min()
     }
 
     /// Whether an interrupt can come by itself: time, counters and input can
     /// bring one.
     fn can_wake(&self) -> bool {
         let cpu = &self.hart.cpu;
-        let far = self.bus.clint.deadline(cpu.id) > u64::MAX / 2;
-        let timer = cpu.mie & interrupt::MTI != 0 && !far;
+        let machine = (Some(self.bus.clint.deadline(cpu.id)), interrupt::MTI);
+        let supervisor = (cpu.supervisor_timer(), interrupt::STI);
+        let timer = [machine, supervisor].iter().any(|&(tick, bit)| {
+            let near = tick.is_some_and(|tick| tick <= u64::MAX / 2);
+            near && cpu.mie & bit != 0
+        });
         let device = self.bus.alarm.is_some() || self.awaits_input();
         let overflow = cpu.mie & interrupt::LCOFI != 0 && cpu.room().is_finite();
         cpu.mip & cpu.mie != 0 || timer || device || overflow

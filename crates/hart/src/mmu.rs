@@ -5,7 +5,7 @@ use hartrace_isa::Xlen;
 
 use crate::blocks::Blocks;
 use crate::bus::Bus;
-use crate::cpu::{Cpu, Exception, cause, status};
+use crate::cpu::{Cpu, Exception, cause, envcfg, status};
 use crate::memory::PAGE;
 
 /// What an access is for.
@@ -26,7 +26,7 @@ impl Use {
         Exception { code, tval }
     }
 
-    fn page_fault(self, tval: u64) -> Exception {
+    pub(crate) fn page_fault(self, tval: u64) -> Exception {
         let code = match self {
             Use::Fetch => cause::FETCH_PAGE,
             Use::Load => cause::LOAD_PAGE,
@@ -273,8 +273,15 @@ const X: u64 = 8;
 const U: u64 = 16;
 const ACCESSED: u64 = 64;
 const DIRTY: u64 = 128;
-/// Bits 63 to 54: extensions that are not there, and reserved ones.
+/// Bits 63 to 54, of entries that have them: N, the memory type, and reserved ones.
 const UPPER: u64 = 0xffc0_0000_0000_0000;
+/// A page of 64 KiB, at the last level (Svnapot).
+const N: u64 = 1 << 63;
+/// The memory type (Svpbmt); 3 is reserved.
+const PBMT: u64 = 3 << 61;
+/// The low bits of the page number in an entry with N.
+const NAPOT_MASK: u64 = 0xf;
+const NAPOT_64K: u64 = 0x8;
 
 /// Where an address lies.
 #[derive(Clone, Copy, Debug)]
@@ -340,6 +347,7 @@ fn walk(
             return Err(fault);
         }
     }
+    let reserved = reserved(cpu);
     let mut table = scheme.root;
     for level in (0..scheme.levels).rev() {
         let shift = 12 + level * scheme.index_bits;
@@ -347,17 +355,24 @@ fn walk(
         let at = table + index * scheme.entry_size;
         let entry = read_entry(cpu, bus, at, scheme, what, addr)?;
         let ppn = (entry & !UPPER) >> 10;
-        if entry & UPPER != 0 && scheme.entry_size == 8 {
+        if entry & reserved != 0 || entry & PBMT == PBMT {
             return Err(fault);
         }
         if entry & (V | R | W | X) == V {
-            if entry & (DIRTY | ACCESSED | U) != 0 {
+            if entry & (DIRTY | ACCESSED | U | N | PBMT) != 0 {
                 return Err(fault);
             }
             table = ppn * PAGE;
             continue;
         }
-        let within = (1u64 << (shift - 12)) - 1;
+        let napot = entry & N != 0;
+        if napot && (level != 0 || ppn & NAPOT_MASK != NAPOT_64K) {
+            return Err(fault);
+        }
+        let (ppn, within) = match napot {
+            true => (ppn & !NAPOT_MASK, NAPOT_MASK),
+            false => (ppn, (1u64 << (shift - 12)) - 1),
+        };
         if !permits(cpu, entry, what, mode) || ppn & within != 0 {
             return Err(fault);
         }
@@ -371,10 +386,20 @@ fn walk(
         let page = ppn | ((addr / PAGE) & within);
         return Ok(Translation {
             paddr: page * PAGE + addr % PAGE,
-            size: PAGE << (shift - 12),
+            size: PAGE * (within + 1),
         });
     }
     Err(fault)
+}
+
+/// The upper bits of an entry that must be zero.
+fn reserved(cpu: &Cpu) -> u64 {
+    let napot = if cpu.svnapot { N } else { 0 };
+    let types = match cpu.menvcfg & envcfg::PBMTE {
+        0 => 0,
+        _ => PBMT,
+    };
+    UPPER & !(napot | types)
 }
 
 fn permits(cpu: &Cpu, entry: u64, what: Use, mode: Mode) -> bool {

@@ -8,7 +8,7 @@ use hartrace_flow::{
 };
 use hartrace_isa::{Xlen, csr};
 
-use crate::cpu::{Cpu, interrupt};
+use crate::cpu::Cpu;
 use crate::csr::{Aftermath, merge};
 use crate::exec::{Brake, Leave};
 use crate::machine::Machine;
@@ -134,6 +134,10 @@ impl Model for Machine {
                     if after.translation {
                         self.hart.tlb.flush(&self.hart.cpu);
                     }
+                    if after.timer {
+                        self.bus.find_deadline(&self.hart.cpu);
+                        self.refresh_interrupts();
+                    }
                     self.hart.tlb.change_status(&self.hart.cpu);
                     true
                 }
@@ -190,8 +194,8 @@ impl Machine {
         let cpu = &self.hart.cpu;
         let mut value = cpu.read_csr(csr, self.bus.time(cpu.cycles))?;
         if csr == csr::MIP && self.bus.runs_by_itself() {
-            value &= !(interrupt::MSI | interrupt::MTI);
-            value |= self.bus.interrupts(cpu.id, cpu.cycles);
+            value &= !cpu.outside_interrupts();
+            value |= self.bus.interrupts(cpu);
         }
         Some(value)
     }

@@ -41,7 +41,12 @@ pub(crate) fn execute<O: Observer>(
             hart.cpu.pc = next;
             hart.cpu.waiting = true;
         }
-        Op::SfenceVma if may_fence(&hart.cpu) => {
+        // Whether it stalls is decided where the other harts are known.
+        Op::WrsNto if may_stall(&hart.cpu) => hart.cpu.pc = next,
+        Op::WrsSto => hart.cpu.pc = next,
+        // What is between the two fences is done at once.
+        Op::SfenceWInval | Op::SfenceInvalIr if mode != Mode::U => hart.cpu.pc = next,
+        Op::SfenceVma | Op::SinvalVma if may_fence(&hart.cpu) => {
             hart.cpu.pc = next;
             match micro.rs1 {
                 0 => hart.tlb.flush(&hart.cpu),
@@ -125,6 +130,12 @@ fn may_wait(cpu: &Cpu) -> bool {
         Mode::S => cpu.mstatus & status::TW == 0,
         _ => false,
     }
+}
+
+/// `wrs.nto`: with TW the time it may take below machine mode is limited (Zawrs); we
+/// limit it to none.
+fn may_stall(cpu: &Cpu) -> bool {
+    cpu.mode == Mode::M || cpu.mstatus & status::TW == 0
 }
 
 fn may_fence(cpu: &Cpu) -> bool {
@@ -238,6 +249,15 @@ pub(crate) fn try_csr(
     }
 }
 
+/// After a write to what the timer of the supervisor depends on.
+fn set_timer(cpu: &mut Cpu, bus: &mut Bus, csr: u16) {
+    bus.find_deadline(cpu);
+    // Spike looks at the time with the next tick only.
+    if bus.runs_by_itself() || !matches!(csr, csr::MENVCFG | csr::MENVCFGH) {
+        cpu.set_outside_interrupts(bus.interrupts(cpu), &bus.timers_due());
+    }
+}
+
 /// A Zicsr instruction; `None` when it is illegal.
 fn access_csr<O: Observer>(
     hart: &mut Hart,
@@ -255,8 +275,8 @@ fn access_csr<O: Observer>(
         csr::TIME | csr::TIMEH => bus.set_time(hart.cpu.cycles),
         // Time may have passed since the machine last looked.
         csr::SIP | csr::MIP if bus.runs_by_itself() => {
-            let pending = bus.interrupts(hart.cpu.id, hart.cpu.cycles);
-            hart.cpu.set_outside_interrupts(pending, &[bus.timer_due()]);
+            let pending = bus.interrupts(&hart.cpu);
+            hart.cpu.set_outside_interrupts(pending, &bus.timers_due());
         }
         _ => hart.cpu.settle_for(csr),
     }
@@ -296,6 +316,9 @@ fn access_csr<O: Observer>(
         }
         if after.translation {
             hart.tlb.flush(&hart.cpu);
+        }
+        if after.timer {
+            set_timer(&mut hart.cpu, bus, csr);
         }
         hart.tlb.change_status(&hart.cpu);
     }

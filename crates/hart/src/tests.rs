@@ -224,7 +224,12 @@ fn transfers_have_only_effects_of_their_own() {
 #[test]
 fn code_in_many_pages_is_forgotten_in_time() {
     let isa = Start::virt(RAM).config.validate().unwrap();
-    let mut code = Code::new(isa, Costs::default(), hartrace_isa::ItypeTable::NTrace10);
+    let mut code = Code::new(
+        isa,
+        Costs::default(),
+        hartrace_isa::ItypeTable::NTrace10,
+        64,
+    );
     for frame in 0..10_000 {
         if code.is_full() {
             // 16 KiB for each page.

@@ -11,6 +11,9 @@
 //! | unpriv. B (Zba, Zbb, Zbc, Zbs), Zicond, Zcb | `bits` |
 //! | unpriv. 2.6, 4.3 loads and stores; Zicclsm; priv. 3.6 PMAs | `memory` |
 //! | unpriv. 14 A; priv. 3.6.3, 3.6.4 | `atomic` |
+//! | Zacas, Zabha, Zawrs | `swaps` |
+//! | Zicbom, Zicboz, Zicbop | `cache_blocks` |
+//! | Zcmp, Zcmt | `small_code` |
 //! | unpriv. 1.5, 2.5 control transfer; 6 Zifencei; 27 C | `control`, `pairs` |
 //! | unpriv. 7 Zicsr; priv. 2, 3.1, 10.1 CSRs | `csrs` |
 //! | unpriv. 8 Zicntr, Zihpm; priv. 3.1.10 to 3.1.12, 3.2.1 | `counters` |
@@ -18,12 +21,15 @@
 //! | priv. Smcsrind, Sscsrind, Smstateen | `stateen` |
 //! | Control Transfer Records in the hart | `records`, `record_programs` |
 //! | unpriv. 21 F, 22 D, 24 Zfh | `float`, `conversions` |
+//! | Zfa, Zimop, Zcmop | `additional` |
 //! | priv. 3.1.6 to 3.1.8, 3.1.14 to 3.1.16, 3.3 traps | `traps` |
 //! | priv. 3.1.9, 3.2.1, 3.3.3, 10.1.3 interrupts; ACLINT | `interrupts`, `pending` |
 //! | debug 5 Sdtrig | `triggers` |
 //! | priv. 3.7 PMP | `pmp` |
 //! | priv. 10.3 Sv32, 10.4 Sv39, 10.5 Sv48, 10.6 Sv57 | `paging` |
 //! | priv. 3.1.18 Svadu, 10.2.1 sfence.vma, 10.3.2 the walk | `walks` |
+//! | Sstc | `timer` |
+//! | Svnapot, Svpbmt, Svinval; tables made to hurt | `page_types` |
 //! | several harts: turns, memory and interrupts between them | `harts` |
 //! | 16550 UART, SiFive test finisher | `devices` |
 //! | systems; priv. 3.1.9 SEIP; PLIC, UART and virtio together | `system` |
@@ -44,10 +50,14 @@ use hartrace_testkit::asm;
 #[path = "hart/bench.rs"]
 mod bench;
 
+#[path = "hart/additional.rs"]
+mod additional;
 #[path = "hart/atomic.rs"]
 mod atomic;
 #[path = "hart/bits.rs"]
 mod bits;
+#[path = "hart/cache_blocks.rs"]
+mod cache_blocks;
 #[path = "hart/control.rs"]
 mod control;
 #[path = "hart/conversions.rs"]
@@ -80,6 +90,8 @@ mod memory;
 mod model;
 #[path = "hart/observers.rs"]
 mod observers;
+#[path = "hart/page_types.rs"]
+mod page_types;
 #[path = "hart/paging.rs"]
 mod paging;
 #[path = "hart/pairs.rs"]
@@ -92,10 +104,16 @@ mod pmp;
 mod record_programs;
 #[path = "hart/records.rs"]
 mod records;
+#[path = "hart/small_code.rs"]
+mod small_code;
 #[path = "hart/stateen.rs"]
 mod stateen;
+#[path = "hart/swaps.rs"]
+mod swaps;
 #[path = "hart/system.rs"]
 mod system;
+#[path = "hart/timer.rs"]
+mod timer;
 #[path = "hart/traps.rs"]
 mod traps;
 #[path = "hart/triggers.rs"]

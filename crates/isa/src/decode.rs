@@ -6,7 +6,8 @@ use crate::{Isa, Op, Reg, Short, Xlen, length};
 /// One decoded instruction, sixteen bytes.
 ///
 /// Register fields hold the number of an integer or of a floating-point
-/// register as the op asks, and x0 where it has no such operand.
+/// register as the op asks, and x0 where it has no such operand. Vector
+/// registers have methods of their own, such as [`Inst::vd`].
 ///
 /// ```
 /// use hartrace_isa::{Isa, Op, Reg, decode};
@@ -22,7 +23,8 @@ pub struct Inst {
     pub bits: u32,
     /// The immediate, sign-extended: an addend, an offset in bytes, a shift
     /// amount, the upper immediate already shifted, the five bits of `csrrwi`,
-    /// the fields fm, pred and succ of `fence`, a table index.
+    /// the fields fm, pred and succ of `fence`, a table index, the vtype of
+    /// `vsetvli`.
     pub imm: i32,
     /// What it does.
     pub op: Op,
@@ -83,6 +85,38 @@ impl Inst {
         self.bits >> 25 & 1 != 0
     }
 
+    /// The vector register in the place of rd: the destination, or the data of
+    /// a store.
+    #[must_use]
+    pub const fn vd(self) -> u8 {
+        (self.bits >> 7) as u8 & 31
+    }
+
+    /// The vector register in the place of rs1.
+    #[must_use]
+    pub const fn vs1(self) -> u8 {
+        (self.bits >> 15) as u8 & 31
+    }
+
+    /// The vector register in the place of rs2.
+    #[must_use]
+    pub const fn vs2(self) -> u8 {
+        (self.bits >> 20) as u8 & 31
+    }
+
+    /// Whether a vector instruction is unmasked; where it is not, v0 is the mask.
+    #[must_use]
+    pub const fn vm(self) -> bool {
+        self.bits >> 25 & 1 != 0
+    }
+
+    /// The `nf` field of a vector load or store: the fields of a segment, less
+    /// one.
+    #[must_use]
+    pub const fn nf(self) -> u8 {
+        (self.bits >> 29) as u8
+    }
+
     /// The register list of `cm.push` and its family: 4 is ra alone, 5 adds
     /// s0, ..., 14 adds s9, and 15 adds s10 and s11.
     #[must_use]
@@ -103,18 +137,22 @@ pub fn decode(bits: u32, isa: Isa) -> Inst {
     }
 }
 
-/// Buckets of the index: major opcode and funct3, and for OP-FP, where funct3
-/// is mostly a rounding mode, funct7.
-const KEYS: usize = 32 * 8 + 128;
+/// Buckets of the index: major opcode and funct3; for OP-FP, where funct3 is
+/// mostly a rounding mode, funct7; for vector arithmetic, where funct3 is the
+/// kind of operands, funct6.
+const KEYS: usize = 32 * 8 + 128 + 64;
 const OP_FP: u32 = 0x14;
+const OP_V: u32 = 0x15;
+const OP_VE: u32 = 0x1d;
 
 #[inline]
 const fn key(bits: u32) -> usize {
-    let major = bits >> 2 & 31;
-    if major == OP_FP {
-        256 + (bits >> 25) as usize
-    } else {
-        (major << 3 | bits >> 12 & 7) as usize
+    let (major, funct3) = (bits >> 2 & 31, bits >> 12 & 7);
+    match major {
+        OP_FP => 256 + (bits >> 25) as usize,
+        // The `vsetvli` family, under 7, has no funct6.
+        OP_V | OP_VE if funct3 != 7 => 384 + (bits >> 26) as usize,
+        _ => (major << 3 | funct3) as usize,
     }
 }
 
@@ -314,8 +352,32 @@ fn full_operands(bits: u32, row: &Row) -> Inst {
         Format::Block | Format::Rs1 => (false, true, false, 0),
         Format::Prefetch => (false, true, false, s_imm & !31),
         Format::Lpad => (false, false, false, (bits >> 12) as i32),
-        Format::Rd => (true, false, false, 0),
+        Format::Rd | Format::XV | Format::FV => (true, false, false, 0),
         Format::Rs2 => (false, false, true, 0),
+        Format::Vsetvli => (true, true, false, i_imm & 0x7ff),
+        Format::Vsetivli => (true, false, false, i_imm & 0x3ff),
+        Format::VStride => (false, true, true, 0),
+        Format::VUnit | Format::VIndex | Format::VWhole => (false, true, false, 0),
+        Format::VX | Format::VAccumulateX | Format::VCarryX | Format::VMoveX => {
+            (false, true, false, 0)
+        }
+        Format::VF | Format::VAccumulateF | Format::VCarryF | Format::VMoveF => {
+            (false, true, false, 0)
+        }
+        Format::VV | Format::VAccumulateV | Format::VCarryV | Format::VMoveV => {
+            (false, false, false, 0)
+        }
+        Format::V1 | Format::V2 => (false, false, false, 0),
+        Format::VI | Format::VCarryI | Format::VMoveI => {
+            (false, false, false, (bits << 12) as i32 >> 27)
+        }
+        Format::VU => (false, false, false, rs1.number().into()),
+        Format::VU6 => (
+            false,
+            false,
+            false,
+            (bits >> 21 & 32 | bits >> 15 & 31) as i32,
+        ),
     };
     inst.rd = if d { rd } else { Reg::ZERO };
     inst.rs1 = if s { rs1 } else { Reg::ZERO };

@@ -37,9 +37,7 @@ impl Xlen {
 
 macro_rules! extensions {
     ($($(#[$doc:meta])* $variant:ident $name:literal $(implies $($implied:ident)+)?;)+) => {
-        /// An extension this crate knows by name. The ones whose instructions
-        /// it does not decode (the vector ones among them) are here so
-        /// that an ISA string naming them is accepted.
+        /// An extension this crate knows by name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Ext { $($(#[$doc])* $variant,)+ }
@@ -209,6 +207,44 @@ extensions! {
     Zve32f "zve32f" implies Zve32x F;
     /// Embedded vectors, 32-bit integers.
     Zve32x "zve32x" implies Zicsr;
+    /// Vectors of half precision.
+    Zvfh "zvfh" implies Zvfhmin Zfhmin;
+    /// Vector conversions of half precision.
+    Zvfhmin "zvfhmin" implies Zve32f;
+    /// Vector conversions of bfloat16.
+    Zvfbfmin "zvfbfmin" implies Zve32f;
+    /// Vector multiply-add of bfloat16.
+    Zvfbfwma "zvfbfwma" implies Zvfbfmin Zfbfmin;
+    /// Vector bit manipulation.
+    Zvbb "zvbb" implies Zvkb;
+    /// Vector carry-less multiplication.
+    Zvbc "zvbc" implies Zve64x;
+    /// Vector bit manipulation for cryptography.
+    Zvkb "zvkb" implies Zve32x;
+    /// Vector GCM and GMAC.
+    Zvkg "zvkg" implies Zve32x;
+    /// Vector AES.
+    Zvkned "zvkned" implies Zve32x;
+    /// Vector SHA-256.
+    Zvknha "zvknha" implies Zve32x;
+    /// Vector SHA-256 and SHA-512.
+    Zvknhb "zvknhb" implies Zve64x;
+    /// Vector SM4.
+    Zvksed "zvksed" implies Zve32x;
+    /// Vector SM3.
+    Zvksh "zvksh" implies Zve32x;
+    /// The vector NIST suite.
+    Zvkn "zvkn" implies Zvkned Zvknhb Zvkb;
+    /// The vector NIST suite with carry-less multiplication.
+    Zvknc "zvknc" implies Zvkn Zvbc;
+    /// The vector NIST suite with GCM.
+    Zvkng "zvkng" implies Zvkn Zvkg;
+    /// The vector ShangMi suite.
+    Zvks "zvks" implies Zvksed Zvksh Zvkb;
+    /// The vector ShangMi suite with carry-less multiplication.
+    Zvksc "zvksc" implies Zvks Zvbc;
+    /// The vector ShangMi suite with GCM.
+    Zvksg "zvksg" implies Zvks Zvkg;
     /// Fine-grained TLB invalidation.
     Svinval "svinval";
     /// Resumable non-maskable interrupts.

@@ -16,6 +16,12 @@ mod float;
 #[macro_use]
 mod privileged;
 #[macro_use]
+mod vector;
+#[macro_use]
+mod vector_float;
+#[macro_use]
+mod vector_crypto;
+#[macro_use]
 mod compressed;
 
 use crate::{Ext, Isa, Xlen};
@@ -89,6 +95,26 @@ pub(crate) enum Format {
     F1Exact, FXExact,
     /// fd, one of 32 constants.
     Fli,
+    /// rd, rs1, vtype and rd, five-bit length, vtype.
+    Vsetvli, Vsetivli,
+    /// vd, (rs1), and what follows it: nothing, a stride in rs2, indices in vs2.
+    /// `nf` is in the bits; the mask follows.
+    VUnit, VStride, VIndex,
+    /// vd, (rs1), without a mask.
+    VWhole,
+    /// vd, vs2, a second source, mask. The source is vs1, rs1, a floating-point
+    /// register, or an immediate: signed, unsigned, unsigned of six bits.
+    VV, VX, VF, VI, VU, VU6,
+    /// vd, a source, vs2, mask: vd is a source too.
+    VAccumulateV, VAccumulateX, VAccumulateF,
+    /// vd, vs2, a second source, v0.
+    VCarryV, VCarryX, VCarryF, VCarryI,
+    /// vd, a source.
+    VMoveV, VMoveX, VMoveF, VMoveI,
+    /// vd, mask and vd, vs2, mask.
+    V1, V2,
+    /// From a vector register to an integer one, and to a floating-point one.
+    XV, FV,
 }
 
 /// Where the operands of a compressed instruction are.
@@ -166,7 +192,7 @@ macro_rules! op_table {
         #[repr(u16)]
         pub enum Op {
             /// Not an instruction of this instruction set, or one this crate
-            /// does not decode (vectors, vendor extensions, more than 32 bits).
+            /// does not decode (vendor extensions, more than 32 bits).
             Unknown,
             $(#[doc = concat!("`", $name, "`")] $variant,)+
             /// The sixteen zero bits that are defined to be illegal.
@@ -196,6 +222,7 @@ macro_rules! op_table {
             pub const FULL: &[Op] = &[$(Op::$variant),+];
 
             /// The mnemonic, without aq, rl or the number of a may-be-operation.
+            /// Vector loads and stores of segments have the name for one field.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -238,8 +265,8 @@ macro_rules! op_table {
 }
 
 impl Op {
-    /// Whether it is a floating-point instruction. Fences are none, whatever
-    /// their name begins with.
+    /// Whether it is a scalar floating-point instruction. Fences are none,
+    /// whatever their name begins with.
     ///
     /// ```
     /// use hartrace_isa::Op;
@@ -250,7 +277,22 @@ impl Op {
     #[must_use]
     pub const fn is_float(self) -> bool {
         use Format::*;
-        self.writes_float() || matches!(self.format(), FStore | XF | XFRm | XFRtz | Xff)
+        let writes = self.writes_float() && !matches!(self.format(), FV);
+        writes || matches!(self.format(), FStore | XF | XFRm | XFRtz | Xff)
+    }
+
+    /// Whether it is a vector load or store.
+    ///
+    /// ```
+    /// use hartrace_isa::Op;
+    ///
+    /// assert!(Op::Vle32V.is_vector_memory() && Op::Vs1rV.is_vector_memory());
+    /// assert!(!Op::VaddVv.is_vector_memory());
+    /// ```
+    #[must_use]
+    pub const fn is_vector_memory(self) -> bool {
+        use Format::*;
+        matches!(self.format(), VUnit | VStride | VIndex | VWhole)
     }
 
     /// Whether its destination is a floating-point register; with Zfinx an
@@ -260,12 +302,15 @@ impl Op {
         use Format::*;
         matches!(
             self.format(),
-            FLoad | F1Rm | F2 | F2Rm | F3Rm | FX | FXRm | Fxx | F1Exact | FXExact | Fli
+            FLoad | F1Rm | F2 | F2Rm | F3Rm | FX | FXRm | Fxx | F1Exact | FXExact | Fli | FV
         )
     }
 }
 
-integer_ops! { [atomic_ops bits_ops float_ops privileged_ops op_table] }
+integer_ops! { [
+    atomic_ops bits_ops float_ops privileged_ops
+    vector_ops vector_float_ops vector_crypto_ops op_table
+] }
 
 macro_rules! short_table {
     ($($variant:ident $name:literal $width:ident $mask:literal $value:literal $need:tt $format:ident $op:ident;)+) => {
@@ -321,7 +366,12 @@ mod tests {
         for op in Op::FULL {
             let name = op.name();
             let other = to_integer.iter().any(|p| name.starts_with(p)) || stores.contains(&name);
-            assert_eq!(op.writes_float(), op.is_float() && !other, "{name}");
+            let from_vector = *op == Op::VfmvFS;
+            assert_eq!(
+                op.writes_float(),
+                op.is_float() && !other || from_vector,
+                "{name}"
+            );
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod alias;
 mod track;
+mod vector;
 
 use crate::csr::{self, Priv};
 use crate::op::{Format, Short16};
@@ -12,7 +13,7 @@ pub use track::Tracker;
 /// Whose spelling.
 ///
 /// Two dialects, because objdump changed its mind between them. Without
-/// aliases only the first and the last row remain.
+/// aliases only the first row remains.
 ///
 /// | instruction | 2.40 | 2.45 |
 /// |---|---|---|
@@ -21,7 +22,6 @@ pub use track::Tracker;
 /// | `slli`, `srli`, `srai`, `slliw`, ... | `sll a0,a0,0x3` | `slli a0,a0,0x3` |
 /// | `rori`, `roriw`, `bclri`, `bexti`, `binvi`, `bseti` | `ror a0,a0,0x3` | `rori a0,a0,0x3` |
 /// | `csrrwi`, `csrrsi`, `csrrci` | `csrw mstatus,5` | `csrwi mstatus,5` |
-/// | `c.slli`, `c.srli`, `c.srai` by 0 | `c.slli64 a0` | `c.slli a0,0x0` |
 ///
 /// What 2.40 does not know at all, newer CSR names included, is spelled as 2.45
 /// does in both.
@@ -37,7 +37,7 @@ pub use track::Tracker;
 /// | `ssrdp` to x0 | `ssrdp zero` | the may-be-operation it is |
 /// | `hret`, `sfence.vm` (2.40) | by name | unknown: not in the manuals |
 /// | `mnret` | needs Smrnmi in the ISA string | always known |
-/// | vector and vendor instructions, Zilsd | by name | unknown |
+/// | vendor instructions, Zilsd, Zclsd, Zqinx | by name | unknown |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// binutils 2.40, as Debian 12 installs it.
@@ -210,6 +210,15 @@ enum Arg {
     Fli,
     /// {ra, s0-s3} and the stack adjustment after it.
     List,
+    Vd,
+    Vs1,
+    Vs2,
+    V0,
+    /// v0.t; left out when unmasked.
+    Vm,
+    Vtype,
+    /// The length of `vsetivli`.
+    Avl,
 }
 
 const fn full_args(format: Format) -> &'static [Arg] {
@@ -256,6 +265,7 @@ const fn full_args(format: Format) -> &'static [Arg] {
         Format::FXRm => &[Fd, Rs1, Rm],
         Format::Fxx => &[Fd, Rs1, Rs2],
         Format::Fli => &[Fd, Fli],
+        _ => vector::args(format),
     }
 }
 
@@ -383,7 +393,7 @@ impl<R: Resolve> Text<'_, R> {
         // c.nop is an alias of c.addi, and shifts by zero were RV128's.
         if short == Short::CNop {
             f.write_str("c.addi")?;
-        } else if shift && inst.imm == 0 && self.style.old() {
+        } else if shift && inst.imm == 0 {
             write!(f, "{}64", short.name())?;
             return self.args(f, &[Arg::Rd]);
         } else {
@@ -399,8 +409,13 @@ impl<R: Resolve> Text<'_, R> {
     /// The 32-bit instruction, whatever the length of this one.
     fn full(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let inst = &self.inst;
-        f.write_str(inst.op.name())?;
         let format = inst.op.format();
+        match format {
+            Format::VUnit | Format::VStride | Format::VIndex if inst.nf() != 0 => {
+                vector::segment_name(f, inst)?;
+            }
+            _ => f.write_str(inst.op.name())?,
+        }
         match format {
             Format::Amo | Format::Lr => f.write_str(match (inst.aq(), inst.rl()) {
                 (false, false) => "",
@@ -426,7 +441,7 @@ impl<R: Resolve> Text<'_, R> {
 
     fn args(&self, f: &mut Formatter<'_>, args: &[Arg]) -> fmt::Result {
         for (i, &arg) in args.iter().enumerate() {
-            if arg == Arg::Rm && self.inst.rm() == 7 {
+            if arg == Arg::Rm && self.inst.rm() == 7 || arg == Arg::Vm && self.inst.vm() {
                 continue;
             }
             f.write_str(if i == 0 { "\t" } else { "," })?;
@@ -471,6 +486,13 @@ impl<R: Resolve> Text<'_, R> {
             Arg::Succ => fence_set(f, inst.imm),
             Arg::Fli => f.write_str(fli_constant(inst.imm)),
             Arg::List => self.list(f),
+            Arg::Vd => write!(f, "v{}", inst.vd()),
+            Arg::Vs1 => write!(f, "v{}", inst.vs1()),
+            Arg::Vs2 => write!(f, "v{}", inst.vs2()),
+            Arg::V0 => f.write_str("v0"),
+            Arg::Vm => f.write_str("v0.t"),
+            Arg::Vtype => vector::vtype(f, inst.imm),
+            Arg::Avl => write!(f, "{}", inst.vs1()),
         }
     }
 

@@ -117,20 +117,24 @@ impl<'a> BlockSteps<'a> {
             .extend(data.iter().filter_map(DataIngress::access));
     }
 
-    /// How many accesses an instruction makes.
+    /// How many accesses an instruction makes at most.
     fn touches(&self, bits: u32) -> usize {
         let isa = self.sites.image.isa().unwrap_or(Isa::RV64GC);
         match Touch::of(bits, isa) {
-            Touch::Nothing => 0,
-            Touch::Accesses { count, .. } => count.into(),
-            Touch::Conditional { .. } => 1,
+            Touch::Vector { .. } => usize::MAX,
+            touch => touch.count().into(),
         }
     }
 
     /// The accesses of an instruction, taken off those that were shown.
     #[cold]
     fn take(&mut self, bits: u32) -> Vec<Access> {
-        let count = self.touches(bits).min(self.shown.len());
+        let count = match self.touches(bits) {
+            // It is shown again for each of the others.
+            usize::MAX => 1,
+            count => count,
+        };
+        let count = count.min(self.shown.len());
         self.shown.drain(..count).collect()
     }
 

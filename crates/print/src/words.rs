@@ -154,6 +154,7 @@ pub(crate) const fn access_kind(kind: AccessKind) -> &'static str {
         AccessKind::AtomicMax => "atomic-max",
         AccessKind::AtomicMin => "atomic-min",
         AccessKind::ConditionalStoreFailure => "conditional-store-failure",
+        AccessKind::CompareSwapFailure => "compare-swap-failure",
     }
 }
 

@@ -61,6 +61,7 @@ pub fn numbered(number: u64, isa: Isa) -> (Config, PortConfig) {
     }
     (data.csr_subtype_width, data.csr_diff_width) = digits.one_of([(3, 0), (2, 1)]);
     data.size_width = digits.one_of([2, 3]);
+    data.mmacas = version.is_standard() && digits.one_of([false, true]);
     let retirement = digits.one_of([
         Retirement::Single,
         Retirement::Block(8),
@@ -89,7 +90,7 @@ pub fn numbered(number: u64, isa: Isa) -> (Config, PortConfig) {
 }
 
 /// Settings differ in as many ways.
-const SETTINGS: u64 = 3 * 3 * 3 * 2 * 2 * 2 * 2 * 2 * 3 * 2 * 2 * 2 * 3 * 4 * 2;
+const SETTINGS: u64 = 3 * 3 * 3 * 2 * 2 * 2 * 2 * 2 * 3 * 2 * 2 * 2 * 2 * 3 * 4 * 2;
 
 /// What leads from one number of a setting to the next: all come, spread out.
 const STEP: u64 = 104_729;

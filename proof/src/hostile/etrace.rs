@@ -289,6 +289,7 @@ pub(super) fn data_seeds() -> Vec<Vec<u8>> {
         let outstanding = Outstanding::default();
         for size in 0..4 {
             let transfer = DataPacket::Transfer {
+                multiple: false,
                 store: size & 1 != 0,
                 aligned: true,
                 size,

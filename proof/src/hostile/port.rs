@@ -65,6 +65,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
         ctype: Ctype::from_code((choices >> 6 & 3) as u8).unwrap_or_default(),
         tval_bits: (choices >> 8 & 0xff) as u8,
         data: DataPort::None,
+        multiple: false,
     };
     let (mut shown, mut longest) = (0u64, 0);
     let mut port = Port::new(config, |_: HartId, row: &Ingress| {

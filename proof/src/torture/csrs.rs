@@ -13,6 +13,7 @@ const MACHINE_FREE: &[u32] = &[
     0x140, 0x141, 0x142, 0x143, // the supervisor's
     0x106, 0x306, 0x320, // scounteren, mcounteren, mcountinhibit
     0x10a, 0x30a, // senvcfg, menvcfg
+    0x14d, // stimecmp
     0xb00, 0xb02, // mcycle, minstret
     0x304, 0x104, 0x344, 0x144, // mie, sie, mip, sip
     0x303, // mideleg

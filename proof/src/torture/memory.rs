@@ -4,7 +4,7 @@ use hartrace_isa::{Inst, Op};
 
 use super::code::SP;
 use super::layout::{CODE, DATA};
-use super::menu::{Class, width, writes_integer};
+use super::menu::{Class, second, width, writes_integer};
 use super::program::Torture;
 use crate::generate::asm;
 
@@ -17,7 +17,9 @@ impl Torture {
 
     /// Whether an instruction leaves the registers alone that are kept.
     pub(super) fn harmless(kept: u32, inst: &Inst) -> bool {
-        !writes_integer(inst) || kept >> inst.rd.number() & 1 == 0
+        // Of two registers both, whatever the width.
+        let pair = second(inst, false).is_some_and(|second| u64::from(kept) >> second & 1 != 0);
+        !writes_integer(inst) || kept >> inst.rd.number() & 1 == 0 && !pair
     }
 
     /// A load or a store in the data area: mostly aligned.
@@ -112,12 +114,15 @@ impl Torture {
         let Some(inst) = inst else { return };
         let size = atomic_width(inst.op);
         let rs1 = inst.rs1.number().into();
+        if self.random.chance(500) {
+            self.expect(&inst);
+        }
         self.data_address(rs1, size);
         self.code.put(inst.bits);
     }
 
     /// An address in the data area, mostly aligned, sometimes none at all.
-    fn data_address(&mut self, rs1: u32, size: u32) {
+    pub(super) fn data_address(&mut self, rs1: u32, size: u32) {
         if self.random.chance(40) {
             let address = self.nowhere(size);
             self.code.li(rs1, address);
@@ -189,7 +194,8 @@ impl Torture {
     /// through a register that holds the address.
     pub(super) fn access(&mut self, base: u32) {
         let kept = self.kept | 1 << base;
-        let class = match self.random.below(5) {
+        let class = match self.random.below(6) {
+            5 if self.menu.has(Class::Cache) => Class::Cache,
             0 if self.menu.has(Class::Amo) => Class::Amo,
             1 if self.menu.has(Class::Reserve) => Class::Reserve,
             _ => Class::Memory,

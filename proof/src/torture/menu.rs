@@ -17,8 +17,10 @@ pub(super) enum Class {
     Amo,
     /// `lr` and `sc`.
     Reserve,
-    /// Fences, which need nothing.
+    /// Fences, which need nothing, and `wrs`, which the only hart does not wait in.
     Fence,
+    /// `cbo.*`.
+    Cache,
     /// Control flow, CSRs, traps: written by hand.
     Other,
 }
@@ -32,14 +34,17 @@ fn class(e: &Encoding) -> Class {
         Op::Unimp | Op::Jal | Op::Jalr | Op::Ecall | Op::Ebreak => Class::Other,
         Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu => Class::Other,
         Op::Fence | Op::FenceTso | Op::FenceI => Class::Fence,
+        Op::WrsNto | Op::WrsSto => Class::Fence,
+        Op::CboInval | Op::CboClean | Op::CboFlush | Op::CboZero => Class::Cache,
+        Op::MopR | Op::MopRr => Class::Integer,
+        op if op.name().starts_with("cm.") => Class::Other,
         Op::LrW | Op::LrD | Op::ScW | Op::ScD => Class::Reserve,
         op if width(op).is_some() => Class::Memory,
-        op => match e.value & 0x7f {
+        _ => match e.value & 0x7f {
             _ if e.short.is_some() => Class::Integer,
             0x2f => Class::Amo,
             0x73 => Class::Other,
             0x43 | 0x47 | 0x4b | 0x4f | 0x53 => Class::Float,
-            _ if op.name().starts_with("cbo.") || op.name().starts_with("cm.") => Class::Other,
             _ => Class::Integer,
         },
     }
@@ -66,6 +71,16 @@ pub(super) fn writes_integer(inst: &Inst) -> bool {
     !float
         || from_float.iter().any(|p| name.starts_with(p))
         || to_integer.iter().any(|p| name.starts_with(p))
+}
+
+/// The second of the registers that a compare-and-swap writes, if there are two.
+pub(super) fn second(inst: &Inst, wide: bool) -> Option<u8> {
+    let pair = match inst.op {
+        Op::AmocasQ => true,
+        Op::AmocasD => !wide,
+        _ => false,
+    };
+    (pair && inst.rd.number() != 0).then(|| inst.rd.number() + 1)
 }
 
 /// All instructions of an instruction set.

@@ -14,6 +14,7 @@ use super::layout::{
 use super::program::{Mode, Torture};
 use crate::elf::Segment;
 use crate::generate::asm;
+use hartrace_isa::Ext;
 
 const PAGE: u64 = 0x1000;
 
@@ -231,6 +232,10 @@ impl Torture {
             } else {
                 0xc000_0000
             };
+        } else if wide && slot.level == 0 && random.chance(60) {
+            // 64 KiB (Svnapot), or what looks like it; not all of it is returns.
+            jump = false;
+            value |= 1 << 63 | random.pick(&[8, 8, 8, 4]) << 10;
         } else if wide && random.chance(40) {
             // Reserved, or extensions that are not there.
             value |= 1 << random.between(54, 63);
@@ -259,7 +264,9 @@ impl Torture {
                 virt ^= 1 << self.random.between(38, 63);
             }
             self.code.li(7, virt);
-            if jump && self.free(1) && self.random.chance(500) {
+            if self.has(Ext::Zcmp) && self.free_of_small() && self.random.chance(200) {
+                self.stack_at(7);
+            } else if jump && self.free(1) && self.random.chance(500) {
                 self.code.put(asm::jalr(1, 7, 0));
             } else {
                 self.access(7);
@@ -292,12 +299,12 @@ impl Torture {
                 return;
             };
             let jump = self.write_mapping(slot);
+            let mut fence = self.fence();
             if self.random.chance(200) {
                 self.code.li(6, slot.virt);
-                self.code.put(0x1200_0073 | 6 << 15);
-            } else {
-                self.code.put(0x1200_0073);
+                fence |= 6 << 15;
             }
+            self.code.put(fence);
             // SUM and MXR.
             let bits = self.random.below(4) << 18;
             self.code.li(5, bits);

@@ -5,7 +5,7 @@ use hartrace_isa::{Ext, Isa, Xlen};
 use super::code::{Code, GP, SP, TP};
 use super::handler::{self, M_VECTORS, S_VECTORS, csr};
 use super::layout;
-use super::menu::Menu;
+use super::menu::{Class, Menu};
 use super::values;
 use crate::elf::{self, Segment};
 use crate::generate::Random;
@@ -26,6 +26,8 @@ pub enum Topic {
     Interrupt,
     Paging,
     Pmp,
+    Small,
+    Cache,
 }
 
 impl Topic {
@@ -42,6 +44,8 @@ impl Topic {
         ("interrupt", Topic::Interrupt),
         ("paging", Topic::Paging),
         ("pmp", Topic::Pmp),
+        ("small", Topic::Small),
+        ("cache", Topic::Cache),
     ];
 
     pub(super) const fn bit(self) -> u32 {
@@ -243,6 +247,8 @@ impl Torture {
     pub(super) fn atom(&mut self) {
         let float = u32::from(self.has(Ext::F));
         let atomic = u32::from(self.has(Ext::Zaamo));
+        let small = u32::from(self.has(Ext::Zcmp) || self.has(Ext::Zcmt));
+        let cache = u32::from(self.menu.has(Class::Cache));
         let choice = [
             (30, Topic::Int),
             (30 * float, Topic::Float),
@@ -251,6 +257,8 @@ impl Torture {
             (8, Topic::Flow),
             (8, Topic::Csr),
             (3, Topic::Trap),
+            (3 * small, Topic::Small),
+            (2 * cache, Topic::Cache),
         ]
         .map(|(weight, topic)| (weight * u32::from(self.wants(topic)), Some(topic)));
         match self.random.weighted(&choice) {
@@ -260,6 +268,8 @@ impl Torture {
             Some(Topic::Flow) => self.flow_atom(),
             Some(Topic::Csr) => self.csr_atom(),
             Some(Topic::Trap) => self.trap_atom(),
+            Some(Topic::Small) => self.small_atom(),
+            Some(Topic::Cache) => self.cache_atom(),
             _ => self.int_atom(),
         }
     }

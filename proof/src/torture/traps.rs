@@ -9,7 +9,6 @@ use super::program::{Mode, Torture};
 use crate::generate::asm::{self, C_EBREAK, EBREAK, ECALL, MRET, SRET};
 
 const WFI: u32 = 0x1050_0073;
-const SFENCE_VMA: u32 = 0x1200_0073;
 /// `uret`, `dret` and `mnret`, which a plain hart has not.
 const STRANGE_RETURNS: [u32; 3] = [0x0020_0073, 0x7b20_0073, 0x7020_0073];
 
@@ -33,7 +32,8 @@ impl Torture {
             (8, _) => {
                 let rs1 = self.random.below32(32);
                 let rs2 = self.random.below32(32);
-                self.code.put(SFENCE_VMA | rs1 << 15 | rs2 << 20);
+                let fence = self.fence();
+                self.code.put(fence | rs1 << 15 | rs2 << 20);
             }
             (9, Mode::User | Mode::Supervisor) if self.wait_traps => self.code.put(WFI),
             (9, Mode::Machine) => self.return_to(),
@@ -163,7 +163,8 @@ impl Torture {
     /// Interrupts of every kind.
     pub(super) fn interrupt_section(&mut self, count: u32) {
         for _ in 0..count {
-            match self.random.below(5) {
+            match self.random.below(6) {
+                5 if self.has(Ext::Sstc) => self.supervisor_timer(),
                 0 => self.supervisor_interrupt(),
                 1 => self.software_interrupt(),
                 2 => self.timer_interrupt(),

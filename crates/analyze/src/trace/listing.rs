@@ -386,6 +386,7 @@ fn access(data: &DataAccess, reads: bool) -> String {
         AccessKind::AtomicMax => "max",
         AccessKind::AtomicMin => "min",
         AccessKind::ConditionalStoreFailure => "failed store",
+        AccessKind::CompareSwapFailure => "failed swap",
     };
     let mut text = what.to_owned();
     if access.kind.is_csr() {

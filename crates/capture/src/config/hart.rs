@@ -59,6 +59,8 @@ section! {
         misaligned: bool = (boolean);
         /// The page-table walker sets the A and D bits; otherwise it faults.
         update_ad: bool = (boolean);
+        /// Bytes of a cache block.
+        cache_block: u64 = (number 16 128);
         /// Semihosting calls are served.
         semihosting: bool = (boolean);
         /// Debug triggers of a hart.
@@ -141,6 +143,7 @@ impl Hart {
             memory: said(&self.memory),
             misaligned: said(&self.misaligned),
             update_ad: said(&self.update_ad),
+            cache_block: said(&self.cache_block),
             triggers: said(&self.triggers),
             ..Hart::default()
         }

@@ -78,6 +78,8 @@ section! {
         load_ids: u16 = (number 1 256);
         /// Instructions that retire between a split load and its response.
         load_latency: u8 = (number 0 255);
+        /// Whether several accesses of an instruction have a `dtype` of their own.
+        multiple: bool = (boolean);
     }
 }
 
@@ -126,6 +128,7 @@ impl Ingress {
             data: None,
             load_ids: None,
             load_latency: None,
+            multiple: some(port.multiple),
         }
     }
 
@@ -148,6 +151,7 @@ impl Ingress {
                 DataPort::Split { ids, .. } => said(self.load_ids, ids),
                 _ => self.load_ids,
             },
+            multiple: said(self.multiple, port.multiple),
             ..self
         }
     }
@@ -179,6 +183,7 @@ impl Ingress {
                     latency: value(&self.load_latency, LOADS.1),
                 },
             },
+            multiple: value(&self.multiple, default.multiple),
         }
     }
 
@@ -213,7 +218,7 @@ mod tests {
     fn every_setting_reaches_the_port() {
         let text = "[ingress]\nitype_width = 3\ntable = \"ntrace-rc7\"\nretirement = \"block\"\n\
                     max_halfwords = 7\nsijump = false\nall_jumps = true\nretires = \"ecall\"\n\
-                    ctype = 3\ntval_bits = 8\n";
+                    ctype = 3\ntval_bits = 8\nmultiple = true\n";
         let expected = PortConfig {
             isa: Isa::RV32GC,
             itype_width: ItypeWidth::Three,
@@ -225,6 +230,7 @@ mod tests {
             ctype: Ctype::Discontinuity,
             tval_bits: 8,
             data: DataPort::None,
+            multiple: true,
         };
         assert_eq!(port(text, Isa::RV32GC), expected);
         let single = text.replace("block", "single");

@@ -45,20 +45,43 @@ fn the_instruction_set() {
 #[test]
 fn instructions_that_are_not_decoded() {
     let folder = Folder::new();
-    // vsetvli a0,a1,e8,m1
-    let raw = folder.file("code.bin", [0x57, 0xf5, 0x05, 0x00]) + "@0";
-    for (isa, name) in [("rv64gcv", "v"), ("rv64gc_zve32x_xfoo", "xfoo, zve32x")] {
-        let output = run(&["disasm", "--raw", &raw, "--isa", isa]);
-        let message = text(&output.stderr);
-        assert!(message.starts_with("warning[HT0404]: "), "{message}");
-        assert!(
-            message.contains(&format!("not decoded: {name}\n")),
-            "{message}"
-        );
-        assert_eq!(output.status.code(), Some(0));
-        let listing = text(&output.stdout);
-        assert!(listing.contains("\t.4byte\t0x5f557\n"), "{listing}");
+    // Of no extension.
+    let raw = folder.file("code.bin", [0x0b, 0xf5, 0x05, 0x00]) + "@0";
+    let args = ["disasm", "--raw", &raw, "--isa", "rv64gc_xfoo1p0_xbar"];
+    let output = run(&args);
+    let message = text(&output.stderr);
+    assert!(message.starts_with("warning[HT0404]: "), "{message}");
+    assert!(message.contains("not decoded: xbar, xfoo\n"), "{message}");
+    assert_eq!(output.status.code(), Some(0));
+    let listing = text(&output.stdout);
+    assert!(listing.contains("\t.4byte\t0x5f50b\n"), "{listing}");
+    let args = [&args[..], &["-q", "--objdump", "2.45"]].concat();
+    let newer = succeeds(&args);
+    assert!(newer.contains("\t.insn\t4, 0x0005f50b\n"), "{newer}");
+}
+
+#[test]
+fn vectors() {
+    let folder = Folder::new();
+    let words = [0x0d05_f557u32, 0x0205_e407, 0x0025_0513, 0xb222_20f7];
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let raw = folder.file("code.bin", bytes) + "@0";
+    let texts = [
+        "vsetvli\ta0,a1,e32,m1,ta,ma",
+        "vle32.v\tv8,(a1)",
+        "addi\ta0,a0,2",
+        "vghsh.vv\tv1,v2,v4",
+    ];
+    let isa = ["--isa", "rv64gcv_zvl256b_zvkng_zvkt"];
+    let newer = [&["disasm", "--raw", &raw, "--objdump", "2.45"], &isa[..]].concat();
+    let output = run(&newer);
+    assert_eq!(text(&output.stderr), "");
+    let listing = text(&output.stdout);
+    for text in texts {
+        assert!(listing.contains(&format!("\t{text}\n")), "{listing}");
     }
+    let older = succeeds(&[&["disasm", "--raw", &raw], &isa[..]].concat());
+    assert_eq!(older.replace("\tadd\t", "\taddi\t"), listing);
 }
 
 #[test]

@@ -79,6 +79,8 @@ pub enum ConfigError {
     DataDiffWidth,
     /// `no_address` and `no_data`.
     NothingOfData,
+    /// `mmacas` without a standard support packet.
+    Mmacas,
 }
 
 impl fmt::Display for ConfigError {
@@ -178,6 +180,9 @@ impl fmt::Display for ConfigError {
             }
             ConfigError::NothingOfData => {
                 "[etrace.data] no_address and no_data leave nothing to report"
+            }
+            ConfigError::Mmacas => {
+                "[etrace.data] mmacas needs a version with the standard support packet (2.05)"
             }
         })
     }

@@ -67,6 +67,9 @@ pub struct DataConfig {
     pub filtered: bool,
     /// Data packets are in a stream of their own.
     pub separate: bool,
+    /// Packets are those of the extension for multiple memory accesses and
+    /// compare-and-swap (`mmacas_ext` of the standard support packet, 2.05).
+    pub mmacas: bool,
 }
 
 /// Largest `lrid_width`.
@@ -99,11 +102,12 @@ impl DataConfig {
             sizes: u8::MAX,
             filtered: false,
             separate: false,
+            mmacas: false,
         }
     }
 
     /// Checks the settings for a program of this width.
-    pub(crate) fn validate(&self, xlen: Xlen) -> Result<(), ConfigError> {
+    pub(crate) fn validate(&self, version: Version, xlen: Xlen) -> Result<(), ConfigError> {
         let checks = [
             (
                 (1..=MOST_IDS).contains(&self.lrid_width),
@@ -129,6 +133,7 @@ impl DataConfig {
                 !(self.no_address && self.no_data),
                 ConfigError::NothingOfData,
             ),
+            (!self.mmacas || version.is_standard(), ConfigError::Mmacas),
         ];
         match checks.iter().find(|(good, _)| !good) {
             Some(&(_, error)) => Err(error),
@@ -142,7 +147,12 @@ impl DataConfig {
         let more = self.split || self.atomics || self.csrs;
         DataLayout {
             version,
-            format_width: if more { 3 } else { 2 },
+            mmacas: self.mmacas,
+            format_width: match (self.mmacas, more) {
+                (false, true) => 3,
+                (true, false) => 1,
+                _ => 2,
+            },
             size_width: self.size_width,
             diff_width: self.diff_width,
             data_width: self.data_width,
@@ -152,7 +162,10 @@ impl DataConfig {
                 Xlen::Rv64 => 3,
             },
             csr_subtype_width: self.csr_subtype_width,
-            csr_diff_width: self.csr_diff_width,
+            csr_diff_width: match self.mmacas {
+                true => 1,
+                false => self.csr_diff_width,
+            },
             split: self.split,
             lrid_width: self.lrid_width,
             no_address: self.no_address,
@@ -168,7 +181,7 @@ impl DataConfig {
             | (self.full_address as u16) << 2
             | (self.full_data as u16) << 3;
         match version.is_standard() {
-            true => bits << 1,
+            true => bits << 1 | self.mmacas as u16,
             false => bits,
         }
     }
@@ -178,7 +191,11 @@ impl DataConfig {
         if let Some(data) = support.data
             && width >= 4
         {
-            let bits = data.doptions >> u8::from(version.is_standard());
+            let mut bits = data.doptions;
+            if version.is_standard() {
+                self.mmacas = bits & 1 != 0;
+                bits >>= 1;
+            }
             self.no_address = bits & 1 != 0;
             self.no_data = bits & 2 != 0;
             self.full_address = bits & 4 != 0;
@@ -198,6 +215,10 @@ impl DataConfig {
             AccessKind::Load | AccessKind::Store => fits,
             AccessKind::CsrReadWrite | AccessKind::CsrReadSet | AccessKind::CsrReadClear => {
                 self.csrs
+            }
+            // There is no packet for it without an address.
+            AccessKind::CompareSwapFailure => {
+                self.mmacas && self.atomics && fits && !self.no_address
             }
             AccessKind::ConditionalStoreFailure => {
                 self.failures && self.atomics && fits && size >= 2
@@ -234,7 +255,10 @@ impl DataConfig {
 pub struct DataLayout {
     /// Which text.
     pub version: Version,
-    /// Width of `format`: 2 if there are only unified loads and stores, else 3.
+    /// Packets have classes and a subformat ([`DataConfig::mmacas`]).
+    pub mmacas: bool,
+    /// Width of `format`: 2 if there are only unified loads and stores, else 3. With
+    /// `mmacas` 1 or 2.
     pub format_width: u8,
     /// Width of `size`.
     pub size_width: u8,
@@ -266,6 +290,14 @@ impl DataLayout {
     #[inline]
     pub const fn is_split(&self) -> bool {
         self.split && !self.no_address && !self.no_data
+    }
+
+    /// Width of `diff` in the request of a split atomic.
+    pub(super) const fn request_diff_width(&self) -> u8 {
+        match self.mmacas {
+            true => 2,
+            false => self.diff_width,
+        }
     }
 
     /// Name of the transfer's id.

@@ -68,6 +68,7 @@ impl DataSource {
                 diff,
                 data: value,
                 address,
+                ..
             } => {
                 let fields = (address.map(|field| (field, aligned)), value);
                 let (addr, value) = restored(history, fields, size, diff, data)?;
@@ -83,6 +84,7 @@ impl DataSource {
                 lrid,
                 diff,
                 address,
+                ..
             } => {
                 let place = (address, aligned, diff == 0);
                 let addr = history
@@ -101,7 +103,9 @@ impl DataSource {
                 data: field,
             } => {
                 let value = self.answer((resp, field), size)?;
-                let access = whole(config, AccessKind::Load, size, None, value, None);
+                // It may answer an atomic, whose operand it is.
+                let operand = value.filter(|_| data.mmacas);
+                let access = whole(config, AccessKind::Load, size, None, value, operand);
                 Ok(DataAccess {
                     part: Part::Response(lrid),
                     ..access
@@ -123,6 +127,18 @@ impl DataSource {
             DataPacket::Atomic { .. } | DataPacket::AtomicRequest { .. } => {
                 self.outstanding.note(packet);
                 self.atomic(packet, config, data)
+            }
+            DataPacket::SwapFailure {
+                size,
+                diff,
+                operand,
+                address,
+            } => {
+                let place = (address, true, diff == 0);
+                let addr = history.address(place, size, data);
+                let addr = Some(addr.ok_or(Fault::NoDataBase)?);
+                let kind = AccessKind::CompareSwapFailure;
+                Ok(whole(config, kind, size, addr, operand, None))
             }
             DataPacket::Csr {
                 subtype,

@@ -43,7 +43,8 @@ pub(crate) type Packets = [Option<DataPacket>; 2];
 impl DataEncoder {
     /// `None` if there is no data trace.
     pub(crate) fn new(config: &Config) -> Option<DataEncoder> {
-        let data = config.data?;
+        let mut data = config.data?;
+        data.csr_diff_width = data.layout(config.version, config.xlen).csr_diff_width;
         let ids = if data.split { 1 << data.lrid_width } else { 0 };
         let layout = data.layout(config.version, config.xlen);
         Some(DataEncoder {
@@ -53,7 +54,7 @@ impl DataEncoder {
             words: Words::new(config.version, &data, &layout),
             history: History::default(),
             outstanding: Outstanding::default(),
-            plain: !(data.split || data.no_address || data.no_data),
+            plain: !(data.split || data.no_address || data.no_data || data.mmacas),
             requests: alloc::vec![None; ids].into_boxed_slice(),
         })
     }
@@ -131,13 +132,30 @@ impl DataEncoder {
     /// An access that retired; `None` if such accesses are not traced.
     #[inline]
     fn access(&mut self, port: &DataIngress) -> Option<DataPacket> {
-        let kind = AccessKind::from_code(port.dtype)?;
+        let (dtype, multiple) = port.plain_dtype();
+        let kind = AccessKind::from_code(dtype)?;
         if !self.config.traces(kind, port.dsize, self.version) {
             return None;
         }
+        let packet = self.packet(port, kind);
+        match packet {
+            Some(packet) if multiple && self.config.mmacas => Some(packet.of_several()),
+            packet => packet,
+        }
+    }
+
+    /// The packet of an access of this kind.
+    #[inline]
+    fn packet(&mut self, port: &DataIngress, kind: AccessKind) -> Option<DataPacket> {
         let size = port.dsize & 3;
         let split = self.layout.is_split();
         match kind {
+            AccessKind::CompareSwapFailure if self.config.split => {
+                Some(self.swap_failure(port.daddr, size, port.sdata))
+            }
+            AccessKind::CompareSwapFailure => {
+                Some(self.swap_failure(port.daddr, size, port.data as u64))
+            }
             AccessKind::Load if split => Some(self.request(port, None)),
             // Without a request the data comes with the response.
             AccessKind::Load if self.config.split && self.layout.no_address => {
@@ -186,6 +204,7 @@ impl DataEncoder {
         self.history.set_address(addr, size);
         self.history.set_data(data, size);
         DataPacket::Transfer {
+            multiple: false,
             store,
             aligned: place.aligned,
             size,
@@ -334,6 +353,24 @@ impl DataEncoder {
         }
     }
 
+    /// A compare-and-swap that failed: the operand is never compressed.
+    fn swap_failure(&mut self, addr: u64, size: u8, operand: u64) -> DataPacket {
+        let (diff, place) = match self.address_only(addr, size) {
+            (diff, place) if place.aligned => (diff, place),
+            _ => (0, History::full(addr, size, &self.config)),
+        };
+        self.history.set_address(addr, size);
+        DataPacket::SwapFailure {
+            size,
+            diff: match self.config.no_data {
+                true => diff,
+                false => 2 * diff,
+            },
+            operand: (!self.config.no_data).then_some(operand & value_mask(size)),
+            address: shifted(place, size),
+        }
+    }
+
     /// An access to a CSR.
     fn csr(&mut self, port: &DataIngress) -> DataPacket {
         let subtype = port.dtype & 3;
@@ -383,6 +420,7 @@ impl DataEncoder {
         let (diff, place) = self.address_only(addr, size);
         let packet = match atomic {
             None => DataPacket::LoadRequest {
+                multiple: false,
                 aligned: place.aligned,
                 size,
                 lrid,
@@ -400,7 +438,7 @@ impl DataEncoder {
                     size,
                     lrid,
                     // A difference, and the operand in full.
-                    diff: if self.config.diff_width == 1 {
+                    diff: if self.layout.request_diff_width() == 1 {
                         diff
                     } else {
                         diff * 2
@@ -437,7 +475,7 @@ impl DataEncoder {
             }
             false => (0, 0),
         };
-        Some(match request.atomic {
+        Some(match request.atomic.filter(|_| !self.config.mmacas) {
             None => DataPacket::LoadResponse {
                 size,
                 lrid,

@@ -55,17 +55,33 @@ impl DataPacket {
             size => format!("{} bytes", 1 << size),
         };
         match *self {
-            DataPacket::Transfer { size, diff, .. } => {
+            DataPacket::Transfer {
+                multiple,
+                size,
+                diff,
+                ..
+            } => {
+                words.extend(one_of(multiple));
                 words.push(bytes(size));
                 words.push(content(diff, layout));
             }
-            DataPacket::LoadRequest { size, diff, .. } => {
+            DataPacket::LoadRequest {
+                multiple,
+                size,
+                diff,
+                ..
+            } => {
+                words.extend(one_of(multiple));
                 words.push(bytes(size));
                 words.push(String::from(address(diff)));
             }
             DataPacket::LoadResponse { size, resp, .. } => {
                 words.push(bytes(size));
                 words.push(String::from(response(resp)));
+            }
+            DataPacket::SwapFailure { size, diff, .. } => {
+                words.push(bytes(size));
+                words.push(String::from(address(diff)));
             }
             DataPacket::AtomicResponse { resp, .. } => words.push(String::from(response(resp))),
             DataPacket::Atomic {
@@ -107,6 +123,11 @@ impl DataPacket {
         }
         Some(words.join(", "))
     }
+}
+
+/// Of a multiple memory access.
+fn one_of(multiple: bool) -> Option<String> {
+    multiple.then(|| String::from("one of several"))
 }
 
 const fn address(diff: u8) -> &'static str {

@@ -11,6 +11,9 @@ use crate::{Fault, Payload};
 pub enum DataPacket {
     /// A unified load, or a store (tables 7.1 to 7.3).
     Transfer {
+        /// One of several accesses of an instruction; only told with
+        /// [`DataLayout::mmacas`].
+        multiple: bool,
         /// A store.
         store: bool,
         /// `address` is shifted right by `size`.
@@ -26,6 +29,8 @@ pub enum DataPacket {
     },
     /// The request of a split load (table 7.4).
     LoadRequest {
+        /// As in [`DataPacket::Transfer`].
+        multiple: bool,
         /// `address` is shifted right by `size`.
         aligned: bool,
         /// log2 of the size.
@@ -37,7 +42,8 @@ pub enum DataPacket {
         /// `address`.
         address: u64,
     },
-    /// The response to a split load (table 7.5).
+    /// The response to a split load (table 7.5); with [`DataLayout::mmacas`] also to a
+    /// split atomic.
     LoadResponse {
         /// log2 of the size.
         size: u8,
@@ -63,6 +69,17 @@ pub enum DataPacket {
         data: Option<u64>,
         /// `address`, shifted right by `size`; `None` in packets without.
         address: Option<u64>,
+    },
+    /// A compare-and-swap that failed; only with [`DataLayout::mmacas`].
+    SwapFailure {
+        /// log2 of the size.
+        size: u8,
+        /// `diff`, in the codes of packets with this content.
+        diff: u8,
+        /// `operand`; `None` in packets without data.
+        operand: Option<u64>,
+        /// `address`, shifted right by `size`.
+        address: u64,
     },
     /// The request of a split atomic (table 7.9).
     AtomicRequest {
@@ -145,7 +162,23 @@ impl Outstanding {
 }
 
 impl DataPacket {
-    /// `format`.
+    /// `format` and `subformat` with [`DataLayout::mmacas`]. Loads and stores have two
+    /// bits of it, atomics and CSRs four, responses none.
+    pub(super) const fn class(&self) -> (u8, u8) {
+        match *self {
+            DataPacket::Transfer { multiple, .. } | DataPacket::LoadRequest { multiple, .. } => {
+                (multiple as u8, self.format())
+            }
+            DataPacket::Atomic { subtype, .. } | DataPacket::AtomicRequest { subtype, .. } => {
+                (2, 8 | subtype)
+            }
+            DataPacket::SwapFailure { .. } => (2, 7),
+            DataPacket::Csr { subtype, .. } => (2, 4 | subtype),
+            DataPacket::LoadResponse { .. } | DataPacket::AtomicResponse { .. } => (3, 0),
+        }
+    }
+
+    /// `format`, of packets without [`DataLayout::mmacas`].
     #[must_use]
     pub const fn format(&self) -> u8 {
         match *self {
@@ -153,9 +186,21 @@ impl DataPacket {
             DataPacket::LoadRequest { aligned, .. } => !aligned as u8,
             DataPacket::LoadResponse { .. } => 4,
             DataPacket::Csr { .. } => 5,
-            DataPacket::Atomic { .. } | DataPacket::AtomicRequest { .. } => 6,
+            DataPacket::Atomic { .. }
+            | DataPacket::AtomicRequest { .. }
+            | DataPacket::SwapFailure { .. } => 6,
             DataPacket::AtomicResponse { .. } => 7,
         }
+    }
+
+    /// The same as one of several accesses of an instruction.
+    pub(super) fn of_several(mut self) -> DataPacket {
+        if let DataPacket::Transfer { multiple, .. } | DataPacket::LoadRequest { multiple, .. } =
+            &mut self
+        {
+            *multiple = true;
+        }
+        self
     }
 
     /// What it is, with its format: `2 store`.
@@ -174,6 +219,7 @@ impl DataPacket {
             DataPacket::Csr { .. } => "data 5 CSR",
             DataPacket::Atomic { .. } => "data 6 atomic",
             DataPacket::AtomicRequest { .. } => "data 6 atomic request",
+            DataPacket::SwapFailure { .. } => "data 6 failed compare-and-swap",
             DataPacket::AtomicResponse { .. } => "data 7 atomic response",
         }
     }
@@ -188,6 +234,7 @@ impl DataPacket {
     /// let layout = config.layout(Version::V2_0, Xlen::Rv64);
     /// // A store of the byte 0x2a to 0x1000.
     /// let packet = DataPacket::Transfer {
+    ///     multiple: false,
     ///     store: true,
     ///     aligned: true,
     ///     size: 0,

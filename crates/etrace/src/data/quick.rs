@@ -91,7 +91,7 @@ pub(super) struct Words {
 impl Words {
     /// `None` in settings with other packets.
     pub(super) fn new(version: Version, data: &DataConfig, layout: &DataLayout) -> Option<Words> {
-        let others = layout.split || layout.no_address || layout.no_data;
+        let others = layout.split || layout.no_address || layout.no_data || layout.mmacas;
         let whole = data.full_address || data.full_data || data.xor_addresses;
         if others || whole || data.compression != Compression::Dynamic {
             return None;

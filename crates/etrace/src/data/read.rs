@@ -11,14 +11,44 @@ pub(super) fn read(
     outstanding: &Outstanding,
 ) -> Result<DataPacket, Fault> {
     let format = from.field("format", layout.format_width.into());
+    if layout.mmacas {
+        return class(from, layout, format);
+    }
     match format {
-        0 | 1 if layout.is_split() => load_request(from, layout, format == 0),
-        0..=3 => transfer(from, layout, format),
+        0 | 1 if layout.is_split() => load_request(from, layout, format == 0, false),
+        0..=3 => transfer(from, layout, format, false),
         4 if layout.is_split() => load_response(from, layout),
-        5 => csr(from, layout),
-        6 if layout.is_split() => atomic_request(from, layout),
-        6 => atomic(from, layout),
+        5 => csr(from, layout, None),
+        6 => {
+            let subtype = from.field("subtype", 3) as u8;
+            match layout.is_split() {
+                true => atomic_request(from, layout, subtype),
+                false => atomic(from, layout, subtype),
+            }
+        }
         7 if layout.is_split() => Ok(atomic_response(from, layout, outstanding)),
+        _ => Err(Fault::UnknownDataFormat),
+    }
+}
+
+/// The packet of a class, with [`DataLayout::mmacas`].
+fn class(from: &mut impl Source, layout: &DataLayout, class: u64) -> Result<DataPacket, Fault> {
+    match class {
+        0 | 1 => {
+            let (format, multiple) = (from.field("subformat", 2), class == 1);
+            match format {
+                0 | 1 if layout.is_split() => load_request(from, layout, format == 0, multiple),
+                _ => transfer(from, layout, format, multiple),
+            }
+        }
+        2 => match from.field("subformat", 4) as u8 {
+            0..=3 => Err(Fault::UnknownSubtype),
+            subformat @ 4..=6 => csr(from, layout, Some(subformat & 3)),
+            7 => swap_failure(from, layout),
+            subformat if layout.is_split() => atomic_request(from, layout, subformat & 7),
+            subformat => atomic(from, layout, subformat & 7),
+        },
+        _ if layout.is_split() => load_response(from, layout),
         _ => Err(Fault::UnknownDataFormat),
     }
 }
@@ -75,7 +105,12 @@ fn data_diff(from: &mut impl Source, layout: &DataLayout) -> Result<u8, Fault> {
     }
 }
 
-fn transfer(from: &mut impl Source, layout: &DataLayout, format: u64) -> Result<DataPacket, Fault> {
+fn transfer(
+    from: &mut impl Source,
+    layout: &DataLayout,
+    format: u64,
+    multiple: bool,
+) -> Result<DataPacket, Fault> {
     let size = size(from, layout)?;
     let (diff, data, addr) = match (layout.no_data, layout.no_address) {
         (true, _) => {
@@ -93,6 +128,7 @@ fn transfer(from: &mut impl Source, layout: &DataLayout, format: u64) -> Result<
         }
     };
     Ok(DataPacket::Transfer {
+        multiple,
         store: format & 2 != 0,
         aligned: format & 1 == 0,
         size,
@@ -106,8 +142,10 @@ fn load_request(
     from: &mut impl Source,
     layout: &DataLayout,
     aligned: bool,
+    multiple: bool,
 ) -> Result<DataPacket, Fault> {
     Ok(DataPacket::LoadRequest {
+        multiple,
         aligned,
         size: size(from, layout)?,
         lrid: from.field(layout.id(), layout.lrid_width.into()) as u16,
@@ -132,8 +170,28 @@ fn load_response(from: &mut impl Source, layout: &DataLayout) -> Result<DataPack
     })
 }
 
-fn atomic(from: &mut impl Source, layout: &DataLayout) -> Result<DataPacket, Fault> {
-    let subtype = from.field("subtype", 3) as u8;
+/// A compare-and-swap that failed. It has no packet without an address.
+fn swap_failure(from: &mut impl Source, layout: &DataLayout) -> Result<DataPacket, Fault> {
+    if layout.no_address {
+        return Err(Fault::UnknownSubtype);
+    }
+    let size = size(from, layout)?;
+    let (diff, operand) = match layout.no_data {
+        true => (from.field("diff", 1), None),
+        false => {
+            let diff = from.field("diff", 2);
+            (diff, Some(counted(from, ["op_len", "operand"], size)))
+        }
+    };
+    Ok(DataPacket::SwapFailure {
+        size,
+        diff: diff as u8,
+        operand,
+        address: address(from, layout),
+    })
+}
+
+fn atomic(from: &mut impl Source, layout: &DataLayout, subtype: u8) -> Result<DataPacket, Fault> {
     let size = atomic_size(from, layout)?;
     let (diff, operand, data, addr) = match (layout.no_data, layout.no_address) {
         (true, _) => {
@@ -164,14 +222,17 @@ fn atomic(from: &mut impl Source, layout: &DataLayout) -> Result<DataPacket, Fau
     })
 }
 
-fn atomic_request(from: &mut impl Source, layout: &DataLayout) -> Result<DataPacket, Fault> {
-    let subtype = from.field("subtype", 3) as u8;
+fn atomic_request(
+    from: &mut impl Source,
+    layout: &DataLayout,
+    subtype: u8,
+) -> Result<DataPacket, Fault> {
     let size = atomic_size(from, layout)?;
     Ok(DataPacket::AtomicRequest {
         subtype,
         size,
         lrid: from.field(layout.id(), layout.lrid_width.into()) as u16,
-        diff: from.field("diff", layout.diff_width.into()) as u8,
+        diff: from.field("diff", layout.request_diff_width().into()) as u8,
         operand: counted(from, ["op_len", "operand"], size),
         address: address(from, layout),
     })
@@ -191,9 +252,21 @@ fn atomic_response(
     DataPacket::AtomicResponse { lrid, resp, data }
 }
 
-fn csr(from: &mut impl Source, layout: &DataLayout) -> Result<DataPacket, Fault> {
+/// An access to a CSR; its subtype if that has been read.
+fn csr(
+    from: &mut impl Source,
+    layout: &DataLayout,
+    subtype: Option<u8>,
+) -> Result<DataPacket, Fault> {
+    let width = match layout.no_data {
+        true => layout.csr_subtype_width,
+        false => 2,
+    };
+    let subtype = match subtype {
+        Some(subtype) => subtype,
+        None => from.field("subtype", width.into()) as u8,
+    };
     if layout.no_data {
-        let subtype = from.field("subtype", layout.csr_subtype_width.into()) as u8;
         let diff = from.field("diff", layout.csr_diff_width.into()) as u8;
         let high = from.field("addr_msbs", 6);
         let low = from.field("addr_lsbs", 6);
@@ -205,7 +278,6 @@ fn csr(from: &mut impl Source, layout: &DataLayout) -> Result<DataPacket, Fault>
             address: (high << 6 | low) as u16,
         });
     }
-    let subtype = from.field("subtype", 2) as u8;
     let diff = data_diff(from, layout)?;
     let data = counted(from, ["data_len", "data"], layout.csr_size);
     let high = from.field("addr_msbs", 6);

@@ -396,6 +396,8 @@ fn shape_of(
     let fits = 8u64 << (size & 7) <= layout.data_width.into();
     let reserved = content == Content::Data && diff == 2;
     match format {
+        // With classes the first fields are others, and may have more bits.
+        _ if layout.mmacas => Shape::OTHER,
         0..=3 if fits && !split && !reserved => {
             Shape::new((format, size as u8, diff as u8), head, content, config)
         }

@@ -15,7 +15,7 @@ pub(super) fn write(packet: &DataPacket, layout: &DataLayout, outstanding: &Outs
             data: Some(data),
             address: Some(address),
             ..
-        } if !(layout.no_data || layout.no_address) => {
+        } if !(layout.no_data || layout.no_address || layout.mmacas) => {
             // Nearly all packets are of this kind.
             let mut head = u64::from(packet.format());
             let mut width = u32::from(layout.format_width);
@@ -63,7 +63,7 @@ fn any(to: &mut Writer, packet: &DataPacket, layout: &DataLayout, outstanding: &
     let id = u32::from(layout.lrid_width);
     let address_width = u32::from(layout.daddress_width);
     let varies = u32::from(layout.diff_width);
-    to.put(packet.format().into(), layout.format_width.into());
+    head(to, packet, layout);
     match *packet {
         DataPacket::Transfer {
             size,
@@ -115,6 +115,19 @@ fn any(to: &mut Writer, packet: &DataPacket, layout: &DataLayout, outstanding: &
             }
         }
         DataPacket::Atomic { .. } | DataPacket::AtomicRequest { .. } => atomic(to, packet, layout),
+        DataPacket::SwapFailure {
+            size,
+            diff,
+            operand,
+            address,
+        } => {
+            to.put(size.into(), layout.size_width.into());
+            to.put(diff.into(), if layout.no_data { 1 } else { 2 });
+            if !layout.no_data {
+                counted(to, operand.unwrap_or(0), size);
+            }
+            to.put(address, address_width);
+        }
         DataPacket::AtomicResponse { lrid, resp, data } => {
             to.put(lrid.into(), id);
             to.put(resp.into(), 2);
@@ -127,15 +140,37 @@ fn any(to: &mut Writer, packet: &DataPacket, layout: &DataLayout, outstanding: &
     }
 }
 
-/// What follows the format of an atomic or the request of one.
+/// `format`, and `subformat` or `subtype` after it.
+fn head(to: &mut Writer, packet: &DataPacket, layout: &DataLayout) {
+    if layout.mmacas {
+        let (class, subformat) = packet.class();
+        to.put(class.into(), layout.format_width.into());
+        match class {
+            0 | 1 => to.put(subformat.into(), 2),
+            2 => to.put(subformat.into(), 4),
+            _ => {}
+        }
+        return;
+    }
+    to.put(packet.format().into(), layout.format_width.into());
+    match *packet {
+        DataPacket::Atomic { subtype, .. } | DataPacket::AtomicRequest { subtype, .. } => {
+            to.put(subtype.into(), 3);
+        }
+        DataPacket::Csr { subtype, .. } if layout.no_data => {
+            to.put(subtype.into(), layout.csr_subtype_width.into());
+        }
+        DataPacket::Csr { subtype, .. } => to.put(subtype.into(), 2),
+        _ => {}
+    }
+}
+
+/// What follows the subtype of an atomic or the request of one.
 fn atomic(to: &mut Writer, packet: &DataPacket, layout: &DataLayout) {
-    let (DataPacket::Atomic { subtype, size, .. }
-    | DataPacket::AtomicRequest { subtype, size, .. }) = *packet
-    else {
+    let (DataPacket::Atomic { size, .. } | DataPacket::AtomicRequest { size, .. }) = *packet else {
         return;
     };
     let address_width = u32::from(layout.daddress_width);
-    to.put(subtype.into(), 3);
     match layout.version.is_draft() {
         true => to.put(u64::from(size.saturating_sub(2)), 1),
         false => to.put(size.into(), layout.size_width.into()),
@@ -149,7 +184,7 @@ fn atomic(to: &mut Writer, packet: &DataPacket, layout: &DataLayout) {
             ..
         } => {
             to.put(lrid.into(), layout.lrid_width.into());
-            to.put(diff.into(), layout.diff_width.into());
+            to.put(diff.into(), layout.request_diff_width().into());
             counted(to, operand, size);
             to.put(address, address_width);
         }
@@ -182,11 +217,11 @@ fn atomic(to: &mut Writer, packet: &DataPacket, layout: &DataLayout) {
 
 fn csr(to: &mut Writer, packet: &DataPacket, layout: &DataLayout) {
     let DataPacket::Csr {
-        subtype,
         diff,
         data,
         operand,
         address,
+        ..
     } = *packet
     else {
         return;
@@ -194,11 +229,9 @@ fn csr(to: &mut Writer, packet: &DataPacket, layout: &DataLayout) {
     let high = u64::from(address >> 6 & 63);
     let low = u64::from(address & 63);
     if layout.no_data {
-        to.put(subtype.into(), layout.csr_subtype_width.into());
         to.put(diff.into(), layout.csr_diff_width.into());
         to.put(high, 6);
     } else {
-        to.put(subtype.into(), 2);
         to.put(diff.into(), layout.diff_width.into());
         counted(to, data.unwrap_or(0), layout.csr_size);
         to.put(high, 6);

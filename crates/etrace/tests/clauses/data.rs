@@ -20,13 +20,13 @@ use crate::packets::Bits;
 
 const BOTH: [Version; 2] = [DRAFT, RATIFIED];
 
-fn settings(version: Version) -> DataConfig {
+pub(crate) fn settings(version: Version) -> DataConfig {
     DataConfig::new(version, Xlen::Rv64)
 }
 
 /// The packet has these fields, named like this, whether they are all sent or not.
 #[track_caller]
-fn has_fields(layout: &DataLayout, packet: DataPacket, fields: &[(&str, u64, u8)]) {
+pub(crate) fn has_fields(layout: &DataLayout, packet: DataPacket, fields: &[(&str, u64, u8)]) {
     has_fields_after(layout, &Outstanding::default(), packet, fields);
 }
 
@@ -68,7 +68,7 @@ fn has_fields_after(
 }
 
 /// Odd widths, so that no field can be taken for another.
-fn odd(version: Version) -> DataConfig {
+pub(crate) fn odd(version: Version) -> DataConfig {
     DataConfig {
         daddress_width: 47,
         lrid_width: 5,
@@ -76,12 +76,12 @@ fn odd(version: Version) -> DataConfig {
     }
 }
 
-fn layout(data: DataConfig, version: Version) -> DataLayout {
+pub(crate) fn layout(data: DataConfig, version: Version) -> DataLayout {
     data.layout(version, Xlen::Rv64)
 }
 
-const ADDRESS: u64 = 0x2345_6789_abcd;
-const VALUE: u64 = 0x1234_5678;
+pub(crate) const ADDRESS: u64 = 0x2345_6789_abcd;
+pub(crate) const VALUE: u64 = 0x1234_5678;
 
 #[test]
 fn table_7_1_address_and_data() {
@@ -94,6 +94,7 @@ fn table_7_1_address_and_data() {
         ] {
             for diff in 0..4 {
                 let packet = DataPacket::Transfer {
+                    multiple: false,
                     store,
                     aligned,
                     size: 2,
@@ -138,6 +139,7 @@ fn data_is_as_long_as_it_must_be() {
         (3, 0x8000_0000_0000_0000, 7, 0x8000_0000_0000_0000),
     ] {
         let packet = DataPacket::Transfer {
+            multiple: false,
             store: false,
             aligned: true,
             size,
@@ -166,6 +168,7 @@ fn table_7_2_address_only() {
         };
         for diff in 0..2 {
             let packet = DataPacket::Transfer {
+                multiple: false,
                 store: true,
                 aligned: false,
                 size: 3,
@@ -195,6 +198,7 @@ fn table_7_3_data_only() {
             };
             for &diff in codes {
                 let packet = DataPacket::Transfer {
+                    multiple: false,
                     store: false,
                     aligned: true,
                     size: 1,
@@ -223,6 +227,7 @@ fn table_7_4_load_requests() {
             ..odd(version)
         };
         let packet = DataPacket::LoadRequest {
+            multiple: false,
             aligned: false,
             size: 2,
             lrid: 21,
@@ -272,6 +277,7 @@ fn table_7_5_load_responses() {
 #[test]
 fn the_size_field() {
     let packet = DataPacket::Transfer {
+        multiple: false,
         store: false,
         aligned: true,
         size: 3,
@@ -566,7 +572,7 @@ fn reserved_codes() {
 }
 
 /// A loop with accesses of every kind, and what follows it.
-fn program() -> (Image, Vec<u64>) {
+pub(crate) fn program() -> (Image, Vec<u64>) {
     let insns = [
         0x0005_a503, // lw a0, 0(a1)
         0x00a5_b423, // sd a0, 8(a1)
@@ -590,7 +596,7 @@ fn program() -> (Image, Vec<u64>) {
 }
 
 /// So many times round the loop.
-fn rounds(pcs: &[u64], times: usize) -> Vec<Do> {
+pub(crate) fn rounds(pcs: &[u64], times: usize) -> Vec<Do> {
     let mut path = Vec::new();
     for _ in 0..times {
         path.extend(go(&pcs[..13]));
@@ -600,7 +606,7 @@ fn rounds(pcs: &[u64], times: usize) -> Vec<Do> {
 }
 
 /// Steps with the accesses that their instructions make, at random addresses.
-fn with_accesses(steps: &[Step], isa: Isa, random: &mut Random) -> Vec<(Step, Effects)> {
+pub(crate) fn with_accesses(steps: &[Step], isa: Isa, random: &mut Random) -> Vec<(Step, Effects)> {
     let mut stack = 0x8010_0000u64;
     steps
         .iter()
@@ -617,8 +623,10 @@ fn with_accesses(steps: &[Step], isa: Isa, random: &mut Random) -> Vec<(Step, Ef
 
 fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &mut Effects) {
     let (kind, size, count) = match Touch::of(insn.bits, isa) {
-        Touch::Nothing => return,
+        Touch::Nothing | Touch::Vector { .. } => return,
         Touch::Accesses { kind, size, count } => (kind, size, count),
+        Touch::Swap { size, count } if random.flip() => (AccessKind::AtomicSwap, size, count),
+        Touch::Swap { size, count } => (AccessKind::Load, size, count),
         Touch::Conditional { size } if random.flip() => (AccessKind::Store, size, 1),
         Touch::Conditional { size } => (AccessKind::ConditionalStoreFailure, size, 1),
     };
@@ -653,7 +661,11 @@ fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &m
 }
 
 /// The stream of an encoder at such a port.
-fn encode_steps(port: PortConfig, config: &Config, steps: &[(Step, Effects)]) -> Vec<u8> {
+pub(crate) fn encode_steps(
+    port: PortConfig,
+    config: &Config,
+    steps: &[(Step, Effects)],
+) -> Vec<u8> {
     let encoder = Encoder::new(config.clone(), Vec::new()).unwrap();
     let mut port = Port::new(port, encoder);
     for (step, effects) in steps {
@@ -664,7 +676,13 @@ fn encode_steps(port: PortConfig, config: &Config, steps: &[(Step, Effects)]) ->
 }
 
 /// Events as a decoder gives them with accesses assigned, fed in pieces.
-fn decode_to(config: &Config, image: &Image, bytes: &[u8], out: &mut impl Consumer, piece: usize) {
+pub(crate) fn decode_to(
+    config: &Config,
+    image: &Image,
+    bytes: &[u8],
+    out: &mut impl Consumer,
+    piece: usize,
+) {
     let mut decoder = Decoder::new(config.clone(), image).unwrap();
     let mut tie = config.tie(image).unwrap();
     for part in bytes.chunks(piece) {
@@ -675,7 +693,7 @@ fn decode_to(config: &Config, image: &Image, bytes: &[u8], out: &mut impl Consum
     tied.finish();
 }
 
-fn expecting(config: &Config) -> Check {
+pub(crate) fn expecting(config: &Config) -> Check {
     let data = config.data.unwrap();
     Check::new().without(Unreported {
         traps: config.version == DRAFT,
@@ -686,7 +704,12 @@ fn expecting(config: &Config) -> Check {
 
 /// Everything comes back, whatever the pieces.
 #[track_caller]
-fn comes_back(config: &Config, port: PortConfig, image: &Image, steps: &[(Step, Effects)]) -> u64 {
+pub(crate) fn comes_back(
+    config: &Config,
+    port: PortConfig,
+    image: &Image,
+    steps: &[(Step, Effects)],
+) -> u64 {
     let bytes = encode_steps(port, config, steps);
     let mut accesses = 0;
     for piece in [bytes.len(), 7] {
@@ -708,7 +731,7 @@ fn instruction_packets(bytes: &[u8]) -> Vec<Vec<u8>> {
     kind_of_packets(bytes, Kind::Instruction)
 }
 
-fn kind_of_packets(bytes: &[u8], wanted: Kind) -> Vec<Vec<u8>> {
+pub(crate) fn kind_of_packets(bytes: &[u8], wanted: Kind) -> Vec<Vec<u8>> {
     let mut framer = Framer::new();
     let mut rest = bytes;
     let mut all = Vec::new();
@@ -722,7 +745,7 @@ fn kind_of_packets(bytes: &[u8], wanted: Kind) -> Vec<Vec<u8>> {
     all
 }
 
-fn with_data(version: Version, data: DataConfig) -> Config {
+pub(crate) fn with_data(version: Version, data: DataConfig) -> Config {
     Config {
         data: Some(data),
         resync: Resync {
@@ -735,7 +758,7 @@ fn with_data(version: Version, data: DataConfig) -> Config {
 }
 
 /// The run-time options, each with each.
-fn options(data: DataConfig) -> Vec<DataConfig> {
+pub(crate) fn options(data: DataConfig) -> Vec<DataConfig> {
     let mut all = Vec::new();
     for bits in 0..1 << 6 {
         let bit = |n: u8| bits >> n & 1 != 0;

@@ -21,6 +21,7 @@ mod encapsulation;
 mod encoder;
 mod examples;
 mod figure;
+mod mmacas;
 mod modes;
 mod packets;
 mod parameters;

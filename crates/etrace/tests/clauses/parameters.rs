@@ -20,6 +20,7 @@ fn wrong_data(error: ConfigError) -> DataConfig {
         ConfigError::DaddressWidth => data.daddress_width = 65,
         ConfigError::DataFieldWidth => data.size_width = 4,
         ConfigError::DataDiffWidth => data.diff_width = 1,
+        ConfigError::Mmacas => data.mmacas = true,
         _ => (data.no_address, data.no_data) = (true, true),
     }
     data
@@ -132,7 +133,8 @@ fn wrong(error: ConfigError) -> Config {
         | ConfigError::DaddressWidth
         | ConfigError::DataFieldWidth
         | ConfigError::DataDiffWidth
-        | ConfigError::NothingOfData => Config {
+        | ConfigError::NothingOfData
+        | ConfigError::Mmacas => Config {
             data: Some(wrong_data(error)),
             ..base
         },
@@ -218,6 +220,7 @@ fn every_config_error() {
         ConfigError::DataFieldWidth,
         ConfigError::DataDiffWidth,
         ConfigError::NothingOfData,
+        ConfigError::Mmacas,
     ] {
         let config = wrong(error);
         assert_eq!(config.validate(), Err(error));

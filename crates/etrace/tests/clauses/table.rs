@@ -3,7 +3,7 @@
 #[path = "../../../flow/tests/shared/clauses.rs"]
 mod clauses;
 
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 13] = [
     "corner_cases",
     "data",
     "decoder",
@@ -11,6 +11,7 @@ const MODULES: [&str; 12] = [
     "encapsulation",
     "encoder",
     "examples",
+    "mmacas",
     "modes",
     "packets",
     "parameters",

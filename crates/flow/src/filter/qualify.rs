@@ -204,7 +204,9 @@ impl Filter {
         }
         let mut matching = self.data.iter().filter(|unit| {
             let config = &unit.config;
-            let dtype = 1u16.checked_shl(access.dtype.into()).unwrap_or(0);
+            // One of several accesses of an instruction is a load or a store too.
+            let bit = |dtype: u8| 1u16.checked_shl(dtype.into()).unwrap_or(0);
+            let dtype = bit(access.dtype) | bit(access.plain_dtype().0);
             let dsize = 1u8.checked_shl(access.dsize.into()).unwrap_or(0);
             unit.matches(block, outputs)
                 && config.dtypes.is_none_or(|types| types & dtype != 0)

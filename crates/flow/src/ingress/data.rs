@@ -53,12 +53,14 @@ impl Hart {
         if accesses.peek().is_none() {
             self.insn(config, kind, id, insn, sink);
         }
+        let mut several = false;
         while let Some(access) = accesses.next() {
+            several |= accesses.peek().is_some();
             match accesses.peek() {
                 Some(_) => self.repeat(config, kind, id, insn, sink),
                 None => self.insn(config, kind, id, insn, sink),
             }
-            self.access(config, id, insn.pc, access, sink);
+            self.access(config, id, insn.pc, access, several, sink);
         }
     }
 
@@ -90,9 +92,14 @@ impl Hart {
         id: HartId,
         pc: u64,
         access: &Access,
+        several: bool,
         sink: &mut impl IngressSink,
     ) {
-        let request = DataIngress::unified(access, pc);
+        let mut request = DataIngress::unified(access, pc);
+        if several && config.multiple && matches!(access.kind, AccessKind::Load | AccessKind::Store)
+        {
+            request.dtype |= DataIngress::MULTIPLE;
+        }
         match config.data {
             DataPort::Split { ids, latency } => {
                 self.split(id, access, request, (ids, latency), sink);
@@ -116,10 +123,8 @@ impl Hart {
             _ => access.operand.unwrap_or(0),
         };
         let stores = access.kind != AccessKind::Load;
-        let reads = !matches!(
-            access.kind,
-            AccessKind::Store | AccessKind::ConditionalStoreFailure
-        ) && !access.kind.is_csr();
+        let reads =
+            access.kind != AccessKind::Store && !access.kind.is_failure() && !access.kind.is_csr();
         let mut lrid = 0;
         if reads {
             // An id must not be in use twice.

@@ -117,6 +117,9 @@ pub struct PortConfig {
     /// Data accesses. An instruction with several is shown once for each of them
     /// (E-Trace 4.3).
     pub data: DataPort,
+    /// Loads and stores of an instruction with several have a `dtype` of their own,
+    /// 2 and 3 (E-Trace 2.05, multiple memory accesses).
+    pub multiple: bool,
 }
 
 impl PortConfig {
@@ -135,6 +138,7 @@ impl PortConfig {
             ctype: Ctype::Precise,
             tval_bits: 64,
             data: DataPort::None,
+            multiple: false,
         }
     }
 
@@ -617,7 +621,8 @@ impl<'p, S: IngressSink> Pass<'p, S> {
     fn show(&mut self) {
         let mut rest = self.code.list;
         loop {
-            if self.ready {
+            // Which accesses are those of one instruction is seen one by one.
+            if self.ready && !self.config.multiple {
                 let taken = self.whole(rest);
                 if self.data {
                     self.show_accesses(rest.get(..taken).unwrap_or_default());

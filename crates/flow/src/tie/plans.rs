@@ -10,20 +10,25 @@ pub(super) struct Expected {
     /// Index of the instruction in its run.
     pub(super) insn: u32,
     kind: AccessKind,
+    /// What it is instead if a store-conditional or a compare-and-swap fails.
+    failed: Option<AccessKind>,
     size: u8,
-    /// A store-conditional, which may also fail.
-    conditional: bool,
-    /// It may be missing: a store-conditional that failed is not reported.
+    /// It may be missing: only one of the two kinds is reported.
     pub(super) optional: bool,
+    /// A vector load or store: any number of accesses of any size.
+    pub(super) vector: bool,
 }
 
 impl Expected {
     #[inline]
     pub(super) fn fits(&self, data: &DataAccess) -> bool {
         let access = &data.access;
-        access.size == self.size
-            && (access.kind == self.kind
-                || self.conditional && access.kind == AccessKind::ConditionalStoreFailure)
+        // A compare-and-swap that failed is a load, unless the trace has a kind for it.
+        let failed = match access.kind {
+            AccessKind::CompareSwapFailure => AccessKind::Load,
+            kind => kind,
+        };
+        access.size == self.size && (access.kind == self.kind || self.failed == Some(failed))
     }
 }
 
@@ -41,22 +46,36 @@ impl Code<'_> {
         let reported = self.reported;
         let insns = self.image.insns(self.space, run.start, run.insns.into());
         for ((_, fetched), insn) in insns.zip(0..) {
-            let (kind, size, count, conditional) = match Touch::of(fetched.bits, fetched.isa) {
+            let touch = Touch::of(fetched.bits, fetched.isa);
+            let vector = matches!(touch, Touch::Vector { .. });
+            let (kind, failed, size) = match touch {
                 Touch::Nothing => continue,
-                Touch::Accesses { kind, size, count } => (kind, size, count, false),
-                Touch::Conditional { size } => (AccessKind::Store, size, 1, true),
+                Touch::Accesses { kind, size, .. } => (kind, None, size),
+                Touch::Conditional { size } => (
+                    AccessKind::Store,
+                    Some(AccessKind::ConditionalStoreFailure),
+                    size,
+                ),
+                Touch::Swap { size, .. } => (AccessKind::AtomicSwap, Some(AccessKind::Load), size),
+                Touch::Vector { kind } => (kind, None, 0),
             };
-            if !reported.has(kind, size) {
+            let sizes = if vector { 0..8 } else { size..size + 1 };
+            let (done, not_done) = (
+                sizes.into_iter().any(|size| reported.has(kind, size)),
+                failed.is_some_and(|kind| reported.has(kind, size)),
+            );
+            if !done && !not_done {
                 continue;
             }
-            let failures = reported.has(AccessKind::ConditionalStoreFailure, size);
             let expected = Expected {
                 insn,
                 kind,
+                failed,
                 size,
-                conditional,
-                optional: conditional && !failures,
+                optional: failed.is_some() && !(done && not_done),
+                vector,
             };
+            let count = touch.count();
             to.extend(core::iter::repeat_n(expected, count.into()));
         }
     }
@@ -220,7 +239,7 @@ impl SlicePlans {
             count: expected.len() as u32,
             first: first as u32,
             len: runs.len() as u32,
-            is_exact: !expected.iter().any(|expected| expected.conditional),
+            is_exact: !expected.iter().any(|e| e.failed.is_some() || e.vector),
         });
         let (known, index) = (self.known(kept.store()), kept.index() as usize);
         if known.len() <= index {

@@ -11,19 +11,23 @@ use crate::{Access, AccessKind, Exit, Gap, SpaceId};
 
 const BASE: u64 = 0x1000;
 
-/// lw a0, 0(a1); nop; sw a0, 4(a1); sc.w a0, a0, (a1); sw a0, 0(a1)
-const CODE: [u32; 5] = [
+/// lw a0, 0(a1); nop; sw a0, 4(a1); sc.w a0, a0, (a1); sw a0, 0(a1); vle32.v v8, (a1);
+/// amocas.w a0, a0, (a1)
+const CODE: [u32; 7] = [
     0x0005_a503,
     0x0000_0013,
     0x00a5_a223,
     0x18a5_a52f,
     0x00a5_a023,
+    0x0205_e407,
+    0x28a5_a52f,
 ];
 
 fn image() -> Image {
     let bytes: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut image = Image::new();
-    image.add_raw(SpaceId::FIRST, BASE, &bytes, Isa::RV64GC);
+    let isa = Isa::parse("rv64gcv_zacas").unwrap();
+    image.add_raw(SpaceId::FIRST, BASE, &bytes, isa);
     image
 }
 
@@ -142,6 +146,46 @@ fn accesses_follow_their_run() {
         "Some(0) Store 20 Some(33)",
     ];
     assert_eq!(tied(reported(true), &events), expected);
+}
+
+/// Nothing is missing, so that there is no gap; but what belongs to which instruction is
+/// not known until the next synchronisation.
+#[test]
+fn accesses_after_a_vector_load_have_no_instruction() {
+    let events = [
+        access(Store, 0x20),
+        access(Load, 0x30),
+        access(Load, 0x34),
+        access(Load, 0x10),
+        run(4, 2),
+        run(0, 1),
+        SYNC,
+        access(Load, 0x40),
+        run(0, 1),
+        SYNC,
+    ];
+    let expected = [
+        "run 1010+2",
+        "Some(0) Store 20 Some(33)",
+        "None Load 30 Some(49)",
+        "None Load 34 Some(53)",
+        "None Load 10 Some(17)",
+        "run 1000+1",
+        "run 1000+1",
+        "Some(0) Load 40 Some(65)",
+    ];
+    assert_eq!(tied(reported(true), &events), expected);
+    // One that makes none, and a trace without loads.
+    let none = [run(4, 2), access(Store, 0x20), SYNC];
+    assert_eq!(
+        tied(reported(true), &none),
+        ["run 1010+2", "Some(0) Store 20 Some(33)"]
+    );
+    let mut stores = reported(true);
+    stores.kinds[0] = 0;
+    let events = [run(5, 1), access(Store, 0x20), run(4, 1), SYNC];
+    let expected = ["run 1014+1", "run 1010+1", "Some(0) Store 20 Some(33)"];
+    assert_eq!(tied(stores, &events), expected);
 }
 
 #[test]
@@ -271,6 +315,19 @@ fn a_store_conditional_may_fail() {
     let told = tied(reported(false), &events);
     assert_eq!(told[1], "Some(0) Store 20 Some(33)");
     assert_eq!(told[3], "data gap XX0001 1010");
+}
+
+#[test]
+fn a_compare_and_swap_may_fail() {
+    use AccessKind::{AtomicSwap, CompareSwapFailure};
+    for kind in [AtomicSwap, CompareSwapFailure, Load] {
+        let events = [access(kind, 0x10), run(6, 1), SYNC];
+        let expected = format!("Some(0) {kind:?} 10 Some(17)");
+        assert_eq!(tied(reported(true), &events), ["run 1018+1", &expected]);
+    }
+    // It is not a load of another instruction.
+    let events = [access(CompareSwapFailure, 0x10), run(0, 1), SYNC];
+    assert_eq!(tied(reported(true), &events)[1], "data gap XX0001 1000");
 }
 
 #[test]

@@ -54,7 +54,7 @@ same {
     Remu Divw Divuw Remw Remuw Flh Flw Fld
 }
 other {
-    /// rd = imm: `lui`, and `addi` from x0.
+    /// rd = imm: `lui`, `addi` from x0, and may-be-operations.
     Li
     /// rd = rs1.
     Mv
@@ -64,8 +64,14 @@ other {
     Nothing
     /// Bit manipulation.
     Bits
-    /// Floating-point arithmetic and atomics.
+    /// Floating-point arithmetic.
+    Float
+    /// Atomics, operations on cache blocks, `cm.push` and its kin.
     Rare
+    /// A return with registers from the stack: `cm.popret`, `cm.popretz`.
+    PopReturn
+    /// A jump through the table: `cm.jt`, `cm.jalt`.
+    Table
     /// What concerns the whole hart.
     System
     /// What does not exist.
@@ -95,7 +101,7 @@ impl Do {
     pub(super) fn of(inst: &Inst) -> Do {
         use Op as O;
         match inst.op {
-            O::Lui => return Do::Li,
+            O::Lui | O::MopR | O::MopRr => return Do::Li,
             O::Addi if inst.rs1 == Reg::ZERO => return Do::Li,
             O::Addi if inst.imm == 0 => return Do::Mv,
             _ => {}
@@ -106,19 +112,35 @@ impl Do {
         match inst.op {
             O::Fsh | O::Fsw | O::Fsd => Do::FStore,
             O::Fence | O::FenceTso | O::Pause => Do::Nothing,
+            O::PrefetchI | O::PrefetchR | O::PrefetchW | O::CMop => Do::Nothing,
             O::NtlP1 | O::NtlPall | O::NtlS1 | O::NtlAll => Do::Nothing,
             O::Csrrw | O::Csrrs | O::Csrrc | O::Csrrwi | O::Csrrsi | O::Csrrci => Do::System,
             O::Ecall | O::Ebreak | O::Mret | O::Sret | O::Wfi => Do::System,
             O::FenceI | O::SfenceVma | O::Sctrclr => Do::System,
-            O::Unknown | O::Unimp | O::Uret | O::Dret | O::Mnret => Do::Illegal,
+            O::SinvalVma | O::SfenceWInval | O::SfenceInvalIr => Do::System,
+            O::WrsNto | O::WrsSto => Do::System,
+            O::CmPopret | O::CmPopretz => Do::PopReturn,
+            O::CmJt | O::CmJalt => Do::Table,
             op if bits::is_bits(op) => Do::Bits,
-            _ => Do::Rare,
+            op if op.is_float() => Do::Float,
+            op if is_rare(op) => Do::Rare,
+            _ => Do::Illegal,
         }
     }
 
     /// Whether the next instruction in memory may not follow it, or it
     /// concerns more than registers and memory.
     pub(super) fn ends_block(self) -> bool {
-        matches!(self, Do::Jal | Do::Jalr | Do::System | Do::Illegal)
+        matches!(
+            self,
+            Do::Jal | Do::Jalr | Do::PopReturn | Do::Table | Do::System | Do::Illegal
+        )
     }
+}
+
+/// Whether an instruction is one of [`Do::Rare`].
+fn is_rare(op: Op) -> bool {
+    (Op::LrW..=Op::AmocasH).contains(&op)
+        || (Op::CboInval..=Op::CboZero).contains(&op)
+        || (Op::CmMvsa01..=Op::CmPop).contains(&op)
 }

@@ -13,6 +13,8 @@ const SE: u64 = 1 << 63;
 const ENVCFG: u64 = 1 << 62;
 /// `siselect` and what it shows.
 const CSRIND: u64 = 1 << 60;
+/// `jvt` and the jumps that use it.
+const JVT: u64 = 1 << 2;
 /// `scontext`.
 const CONTEXT: u64 = 1 << 57;
 
@@ -23,7 +25,11 @@ impl Cpu {
         if self.mode == Mode::M || !self.isa.has(Ext::Smstateen) {
             return true;
         }
+        if csr == csr::JVT && self.mode == Mode::U && self.sstateen0() & JVT == 0 {
+            return false;
+        }
         let (number, bit) = match csr {
+            csr::JVT => (0, JVT),
             csr::SENVCFG => (0, ENVCFG),
             csr::SSTATEEN0..=csr::SSTATEEN3 => (csr & 3, SE),
             csr::SISELECT..=csr::SIREG3 | csr::SIREG4..=csr::SIREG6 => (0, CSRIND),
@@ -53,7 +59,17 @@ impl Cpu {
             .as_ref()
             .and_then(|records| records.shown())
             .map_or(0, |ctr| 1 << ctr.config().version.state_enable());
-        SE | ENVCFG | CONTEXT | select | records
+        SE | ENVCFG | CONTEXT | select | records | self.table_enable()
+    }
+
+    /// The bit of the jump table, if there is one.
+    fn table_enable(&self) -> u64 {
+        if self.whole.has(Ext::Zcmt) { JVT } else { 0 }
+    }
+
+    /// `sstateen0`: what `mstateen0` hides is zero.
+    fn sstateen0(&self) -> u64 {
+        self.sstateen0 & self.mstateen(0)
     }
 
     /// Reads `mstateen`, its high half or `sstateen`; `None` without the
@@ -64,7 +80,8 @@ impl Cpu {
             return None;
         }
         match csr >> 4 {
-            // No state below supervisor mode has a bit.
+            // Of the state below supervisor mode, only the jump table has a bit.
+            0x10 if number == 0 => Some(self.sstateen0()),
             0x10 => Some(0),
             0x30 => Some(self.mstateen(number)),
             0x31 if self.xlen() == Xlen::Rv32 => Some(self.mstateen(number) >> 32),
@@ -74,6 +91,9 @@ impl Cpu {
 
     pub(super) fn write_stateen(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) {
         let number = csr & 3;
+        if csr == csr::SSTATEEN0 {
+            self.sstateen0 = value & self.table_enable() & self.mstateen(0);
+        }
         let mask = self.mstateen_mask(number);
         let rv32 = self.xlen() == Xlen::Rv32;
         if let Some(register) = self.mstateen.get_mut(usize::from(number)) {

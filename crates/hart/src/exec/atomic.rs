@@ -1,40 +1,44 @@
-//! Load-reserved, store-conditional and atomic memory operations.
+//! Load-reserved, store-conditional and atomic memory operations: A, Zabha and Zacas.
 
 use hartrace_flow::{Access, AccessKind, Observer};
 use hartrace_isa::Op;
 
 use crate::access::Port;
 use crate::code::Micro;
-use crate::cpu::{Exception, cause};
+use crate::cpu::{Exception, SINK, cause};
 use crate::exec::{Fault, Frame};
 use crate::mmu::Use;
 use crate::width::Width;
 
+/// Which operation each of the read-modify-write instructions is: its kind, whether a
+/// minimum or maximum is one of signed numbers, and the instructions for bytes,
+/// halfwords, words and doublewords.
+macro_rules! operations {
+    ($op:expr; $($kind:ident $signed:literal $b:ident $h:ident $w:ident $d:ident;)+) => {
+        match $op {
+            $(
+                Op::$b => (AccessKind::$kind, $signed, 1),
+                Op::$h => (AccessKind::$kind, $signed, 2),
+                Op::$w => (AccessKind::$kind, $signed, 4),
+                Op::$d => (AccessKind::$kind, $signed, 8),
+            )+
+            _ => return None,
+        }
+    };
+}
+
 /// The operation of an atomic and the size of its operand in bytes.
 fn operation(op: Op) -> Option<(AccessKind, bool, u64)> {
-    use AccessKind::*;
-    use Op::*;
-    // The second value distinguishes signed minima and maxima from unsigned ones.
-    Some(match op {
-        AmoswapW => (AtomicSwap, false, 4),
-        AmoaddW => (AtomicAdd, false, 4),
-        AmoxorW => (AtomicXor, false, 4),
-        AmoandW => (AtomicAnd, false, 4),
-        AmoorW => (AtomicOr, false, 4),
-        AmominW => (AtomicMin, true, 4),
-        AmomaxW => (AtomicMax, true, 4),
-        AmominuW => (AtomicMin, false, 4),
-        AmomaxuW => (AtomicMax, false, 4),
-        AmoswapD => (AtomicSwap, false, 8),
-        AmoaddD => (AtomicAdd, false, 8),
-        AmoxorD => (AtomicXor, false, 8),
-        AmoandD => (AtomicAnd, false, 8),
-        AmoorD => (AtomicOr, false, 8),
-        AmominD => (AtomicMin, true, 8),
-        AmomaxD => (AtomicMax, true, 8),
-        AmominuD => (AtomicMin, false, 8),
-        AmomaxuD => (AtomicMax, false, 8),
-        _ => return None,
+    Some(operations! { op;
+        AtomicSwap false AmoswapB AmoswapH AmoswapW AmoswapD;
+        AtomicAdd false AmoaddB AmoaddH AmoaddW AmoaddD;
+        AtomicXor false AmoxorB AmoxorH AmoxorW AmoxorD;
+        AtomicAnd false AmoandB AmoandH AmoandW AmoandD;
+        AtomicOr false AmoorB AmoorH AmoorW AmoorD;
+        AtomicMin true AmominB AmominH AmominW AmominD;
+        AtomicMax true AmomaxB AmomaxH AmomaxW AmomaxD;
+        AtomicMin false AmominuB AmominuH AmominuW AmominuD;
+        AtomicMax false AmomaxuB AmomaxuH AmomaxuW AmomaxuD;
     })
 }
 
@@ -56,8 +60,19 @@ fn combine(kind: AccessKind, signed: bool, old: u64, operand: u64) -> u64 {
     }
 }
 
+/// So many bytes as a register holds them: sign-extended.
 fn extend(value: u64, len: u64) -> u64 {
-    if len == 4 { value as i32 as u64 } else { value }
+    match len {
+        1 => value as i8 as u64,
+        2 => value as i16 as u64,
+        4 => value as i32 as u64,
+        _ => value,
+    }
+}
+
+/// The bits of so many bytes, up to 16.
+const fn mask(len: u64) -> u128 {
+    u128::MAX >> (128 - 8 * len)
 }
 
 impl Port<'_> {
@@ -81,7 +96,7 @@ impl Port<'_> {
     }
 
     /// Whether reservations exist at a physical address: RAM only.
-    fn is_reservable(&self, paddr: u64) -> bool {
+    pub(super) fn is_reservable(&self, paddr: u64) -> bool {
         self.bus
             .memory
             .spot(paddr)
@@ -91,13 +106,18 @@ impl Port<'_> {
 
 impl<O: Observer> Frame<'_, O> {
     /// An atomic; true when the hart must look up.
-    pub(crate) fn atomic<W: Width>(&mut self, op: &Micro, cycles: u64) -> Result<bool, Fault> {
+    pub(super) fn atomic<W: Width>(&mut self, op: &Micro, cycles: u64) -> Result<bool, Fault> {
         let addr = W::unsigned(self.get(op.rs1));
         match op.op {
             Op::LrW => self.load_reserved::<W>(op, addr, 4, cycles),
             Op::LrD => self.load_reserved::<W>(op, addr, 8, cycles),
             Op::ScW => self.store_conditional::<W>(op, addr, 4, cycles),
             Op::ScD => self.store_conditional::<W>(op, addr, 8, cycles),
+            Op::AmocasB => self.compare_and_swap::<W>(op, addr, 1, cycles),
+            Op::AmocasH => self.compare_and_swap::<W>(op, addr, 2, cycles),
+            Op::AmocasW => self.compare_and_swap::<W>(op, addr, 4, cycles),
+            Op::AmocasD => self.compare_and_swap::<W>(op, addr, 8, cycles),
+            Op::AmocasQ => self.compare_and_swap::<W>(op, addr, 16, cycles),
             _ => self.read_modify_write::<W>(op, addr, cycles),
         }
     }
@@ -199,6 +219,77 @@ impl<O: Observer> Frame<'_, O> {
             operand: Some(old),
         });
         self.set::<W>(op.rd, extend(old, len));
+        Ok(event)
+    }
+
+    /// A register, or a pair of registers of which this is the first. The pair of x0 is
+    /// zero (Zacas).
+    fn operand<W: Width>(&self, register: u8, pair: bool) -> u128 {
+        let value = |register| u128::from(W::unsigned(self.get(register)));
+        match (register, pair) {
+            (0 | SINK, _) => 0,
+            (_, false) => value(register),
+            (_, true) => value(register) | value(register + 1) << W::BITS,
+        }
+    }
+
+    /// `amocas`, of up to 16 bytes. It is reported as accesses of up to 8 bytes: swaps if
+    /// the values are equal, otherwise loads, since nothing is stored.
+    fn compare_and_swap<W: Width>(
+        &mut self,
+        op: &Micro,
+        addr: u64,
+        len: u64,
+        cycles: u64,
+    ) -> Result<bool, Fault> {
+        let pair = 8 * len > u64::from(W::BITS);
+        let expected = self.operand::<W>(op.rd, pair) & mask(len);
+        let new = self.operand::<W>(op.rs2, pair) & mask(len);
+        let part = len.min(8);
+        let offsets = (0..len).step_by(8);
+        let fault = Use::Store.access_fault(addr);
+        let (paddr, old, event) = self.with_port(cycles, |port| {
+            port.require_alignment(addr, len, Use::Store)?;
+            let paddr = port.find(addr, len, Use::Store)?;
+            // Stores are possible even if none is made; Spike sees to that when it stores.
+            if !port.bus.as_spike && !port.bus.takes_stores(paddr) {
+                return Err(fault);
+            }
+            let mut old = 0;
+            for at in offsets.clone() {
+                let value = port.read(paddr + at, part).ok_or(fault)?;
+                old |= u128::from(value) << (8 * at);
+            }
+            let mut event = false;
+            if old == expected {
+                for at in offsets.clone() {
+                    let value = (new >> (8 * at)) as u64;
+                    event |= port.write(paddr + at, part, value).ok_or(fault)?;
+                }
+            }
+            Ok::<_, Exception>((paddr, old, event))
+        })?;
+        let swapped = old == expected;
+        for at in offsets {
+            let value = |whole: u128| (whole >> (8 * at) & mask(part)) as u64;
+            self.report.access(Access {
+                kind: match swapped {
+                    true => AccessKind::AtomicSwap,
+                    false => AccessKind::Load,
+                },
+                size: part.trailing_zeros() as u8,
+                addr: W::unsigned(addr + at),
+                paddr: Some(paddr + at),
+                data: Some(value(if swapped { new } else { old })),
+                operand: swapped.then_some(value(old)),
+            });
+        }
+        if !pair {
+            self.set::<W>(op.rd, extend(old as u64, len));
+        } else if op.rd != SINK {
+            self.set::<W>(op.rd, old as u64);
+            self.set::<W>(op.rd + 1, (old >> W::BITS) as u64);
+        }
         Ok(event)
     }
 }

@@ -34,7 +34,8 @@ macro_rules! dispatch {
         $min:ident $max:ident $eq:ident $lt:ident $le:ident $class:ident
         $sgnj:ident $sgnjn:ident $sgnjx:ident
         $to_w:ident $to_wu:ident $to_l:ident $to_lu:ident
-        $from_w:ident $from_wu:ident $from_l:ident $from_lu:ident;)+
+        $from_w:ident $from_wu:ident $from_l:ident $from_lu:ident
+        $minm:ident $maxm:ident $leq:ident $ltq:ident $fround:ident $froundnx:ident $li:ident;)+
         => $($special:pat => $value:expr,)+
     ) => {
         match $op.op {
@@ -94,6 +95,17 @@ macro_rules! dispatch {
                 let (a, round) = ($frame.get($op.rs1), $frame.round($op)?);
                 Float(float::boxed::<$format>(float::from_u64::<$format>(a, round, $flags)))
             }
+            Op::$minm => $frame.select::<$format>($op, $flags, float::minimum::<$format>),
+            Op::$maxm => $frame.select::<$format>($op, $flags, float::maximum::<$format>),
+            Op::$leq => $frame.compare::<$format>($op, $flags, float::le_quiet::<$format>),
+            Op::$ltq => $frame.compare::<$format>($op, $flags, float::lt_quiet::<$format>),
+            Op::$fround => {
+                let rounded = $frame.to_integer::<$format>($op, $flags)?;
+                $flags.0 &= !Flags::NX.0;
+                rounded
+            }
+            Op::$froundnx => $frame.to_integer::<$format>($op, $flags)?,
+            Op::$li => Float(float::boxed::<$format>(float::constant::<$format>($op.imm as u8))),
             )+
             $($special => $value,)+
             _ => return Err(Fault::Illegal),
@@ -175,13 +187,9 @@ impl<O: Observer> Frame<'_, O> {
         })
     }
 
-    /// Everything that is neither integer computation nor a plain access:
-    /// atomics and floating-point arithmetic. True when the hart must look up.
+    /// Floating-point arithmetic.
     #[inline(never)]
-    pub(crate) fn rare<W: Width>(&mut self, op: &Micro, cycles: u64) -> Result<bool, Fault> {
-        if (Op::LrW..=Op::AmomaxuD).contains(&op.op) {
-            return self.atomic::<W>(op, cycles);
-        }
+    pub(crate) fn float<W: Width>(&mut self, op: &Micro) -> Result<(), Fault> {
         if !self.cpu.float_on() {
             return Err(Fault::Illegal);
         }
@@ -191,7 +199,7 @@ impl<O: Observer> Frame<'_, O> {
             Integer(value) => self.set::<W>(op.rd, value),
         }
         self.raise::<W>(flags);
-        Ok(false)
+        Ok(())
     }
 
     #[rustfmt::skip] // the table is easier to read
@@ -200,13 +208,16 @@ impl<O: Observer> Frame<'_, O> {
         Ok(dispatch! { self, op, flags;
             F64: FaddD FsubD FmulD FdivD FsqrtD FmaddD FmsubD FnmsubD FnmaddD
                 FminD FmaxD FeqD FltD FleD FclassD FsgnjD FsgnjnD FsgnjxD
-                FcvtWD FcvtWuD FcvtLD FcvtLuD FcvtDW FcvtDWu FcvtDL FcvtDLu;
+                FcvtWD FcvtWuD FcvtLD FcvtLuD FcvtDW FcvtDWu FcvtDL FcvtDLu
+                FminmD FmaxmD FleqD FltqD FroundD FroundnxD FliD;
             F32: FaddS FsubS FmulS FdivS FsqrtS FmaddS FmsubS FnmsubS FnmaddS
                 FminS FmaxS FeqS FltS FleS FclassS FsgnjS FsgnjnS FsgnjxS
-                FcvtWS FcvtWuS FcvtLS FcvtLuS FcvtSW FcvtSWu FcvtSL FcvtSLu;
+                FcvtWS FcvtWuS FcvtLS FcvtLuS FcvtSW FcvtSWu FcvtSL FcvtSLu
+                FminmS FmaxmS FleqS FltqS FroundS FroundnxS FliS;
             F16: FaddH FsubH FmulH FdivH FsqrtH FmaddH FmsubH FnmsubH FnmaddH
                 FminH FmaxH FeqH FltH FleH FclassH FsgnjH FsgnjnH FsgnjxH
-                FcvtWH FcvtWuH FcvtLH FcvtLuH FcvtHW FcvtHWu FcvtHL FcvtHLu;
+                FcvtWH FcvtWuH FcvtLH FcvtLuH FcvtHW FcvtHWu FcvtHL FcvtHLu
+                FminmH FmaxmH FleqH FltqH FroundH FroundnxH FliH;
             =>
             Op::FcvtSD => self.convert::<F64, F32>(op, flags)?,
             Op::FcvtDS => self.convert::<F32, F64>(op, flags)?,
@@ -214,6 +225,10 @@ impl<O: Observer> Frame<'_, O> {
             Op::FcvtHS => self.convert::<F32, F16>(op, flags)?,
             Op::FcvtDH => self.convert::<F16, F64>(op, flags)?,
             Op::FcvtHD => self.convert::<F64, F16>(op, flags)?,
+            Op::FcvtmodWD =>
+                Integer(float::to_i32_modular::<F64>(self.unboxed::<F64>(op.rs1), flags) as u64),
+            Op::FmvhXD => Integer((self.f(op.rs1) >> 32) as i32 as u64),
+            Op::FmvpDX => Float(self.get(op.rs1) & F32::MASK | self.get(op.rs2) << 32),
             Op::FmvXW => Integer(self.f(op.rs1) as i32 as u64),
             Op::FmvXD => Integer(self.f(op.rs1)),
             Op::FmvXH => Integer(self.f(op.rs1) as i16 as u64),
@@ -302,5 +317,12 @@ impl<O: Observer> Frame<'_, O> {
         let a = self.unboxed::<From>(op.rs1);
         let value = float::convert::<From, To>(a, self.round(op)?, flags);
         Ok(Float(float::boxed::<To>(value)))
+    }
+
+    /// The operand rounded to an integer of its format.
+    fn to_integer<F: Format>(&self, op: &Micro, flags: &mut Flags) -> Result<Outcome, Fault> {
+        let a = self.unboxed::<F>(op.rs1);
+        let value = float::round_to_integer::<F>(a, self.round(op)?, flags);
+        Ok(Float(float::boxed::<F>(value)))
     }
 }

@@ -218,6 +218,7 @@ fn virt<'a>(harts: u32, isa: &'a str, memory: &'a [Region], chosen: Chosen<'a>) 
     }];
     Virt {
         harts,
+        cache_block: 64,
         isa_name: isa,
         isa: Isa::parse(isa).expect("an instruction set"),
         memory,
@@ -269,6 +270,26 @@ const MEMORY: Region = Region {
     base: 0x8000_0000,
     size: 0x1000_0000,
 };
+
+#[test]
+fn harts_name_their_extensions_and_cache_blocks() {
+    let memory = [MEMORY];
+    let isa = "rv64imac_zicbom_zicboz_sstc_svinval_svnapot_svpbmt_xvendor";
+    let root = parse(&virt(2, isa, &memory, Chosen::default()).blob());
+    for cpu in ["cpu@0", "cpu@1"] {
+        let cpu = root.child("cpus").child(cpu);
+        let text = cpu.text("riscv,isa-extensions");
+        let names: Vec<&str> = text.split('\0').collect();
+        for name in ["zicbom", "sstc", "svinval", "svnapot", "svpbmt"] {
+            let count = names.iter().filter(|known| **known == name).count();
+            assert_eq!(count, 1, "{name}: {text}");
+        }
+        assert!(!names.contains(&"xvendor"));
+        assert_eq!(cpu.cells("riscv,cbom-block-size"), [64]);
+        assert_eq!(cpu.cells("riscv,cboz-block-size"), [64]);
+        assert_eq!(cpu.get("riscv,cbop-block-size"), None);
+    }
+}
 
 #[test]
 fn our_own_machine_has_what_it_has() {

@@ -1,7 +1,7 @@
 //! The device tree of our own machine: what QEMU's `virt` machine says of itself,
 //! as far as we have it.
 
-use hartrace_isa::{Isa, Xlen};
+use hartrace_isa::{Ext, Isa, Xlen};
 
 use super::{
     CLINT, FINISHER, MACHINE_EXTERNAL, MACHINE_SOFTWARE, MACHINE_TIMER, SUPERVISOR_EXTERNAL, Tree,
@@ -67,6 +67,8 @@ pub(crate) struct Virt<'a> {
     /// What they execute, as configured and as understood.
     pub(crate) isa_name: &'a str,
     pub(crate) isa: Isa,
+    /// Bytes of a cache block.
+    pub(crate) cache_block: u64,
     pub(crate) memory: &'a [Region],
     pub(crate) equipment: Equipment<'a>,
     pub(crate) chosen: Chosen<'a>,
@@ -116,7 +118,12 @@ impl Virt<'_> {
             Xlen::Rv32 => ("riscv,sv32", "rv32i"),
             Xlen::Rv64 => ("riscv,sv57", "rv64i"),
         };
-        let extensions: Vec<&str> = self.isa.extensions().map(|ext| ext.name()).collect();
+        let extensions = self.extensions(&isa);
+        let blocks = [
+            ("riscv,cbom-block-size", Ext::Zicbom),
+            ("riscv,cbop-block-size", Ext::Zicbop),
+            ("riscv,cboz-block-size", Ext::Zicboz),
+        ];
         tree.begin("cpus");
         tree.u32("#address-cells", 1);
         tree.u32("#size-cells", 0);
@@ -130,6 +137,9 @@ impl Virt<'_> {
             tree.string("riscv,isa", &isa);
             tree.string("riscv,isa-base", base);
             tree.strings("riscv,isa-extensions", &extensions);
+            for (name, _) in blocks.iter().filter(|(_, ext)| self.isa.has(*ext)) {
+                tree.u32(name, self.cache_block as u32);
+            }
             tree.string("mmu-type", mmu);
             tree.u32("riscv,pmpregions", 16);
             tree.u32("riscv,pmpgranularity", 4);
@@ -143,6 +153,18 @@ impl Virt<'_> {
             tree.end();
         }
         tree.end();
+    }
+
+    /// The names of all extensions: those in force, and those of the ISA string that add
+    /// nothing to decode.
+    fn extensions<'t>(&self, isa: &'t str) -> Vec<&'t str> {
+        let mut names: Vec<&str> = self.isa.extensions().map(|ext| ext.name()).collect();
+        for name in isa.split('_').skip(1) {
+            if Isa::names().any(|known| known == name) && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     fn soc(&self, tree: &mut Tree) {

@@ -59,6 +59,47 @@ pub fn le<F: Format>(a: u64, b: u64, flags: &mut Flags) -> bool {
     key::<F>(a) <= key::<F>(b) || is_zero::<F>(a | b)
 }
 
+/// `a < b`, quietly: only a signalling NaN is invalid. fltq.
+#[must_use]
+pub fn lt_quiet<F: Format>(a: u64, b: u64, flags: &mut Flags) -> bool {
+    if unordered::<F>(a, b) {
+        note_signalling::<F>(a, b, flags);
+        return false;
+    }
+    lt::<F>(a, b, flags)
+}
+
+/// `a <= b`, quietly. fleq.
+#[must_use]
+pub fn le_quiet<F: Format>(a: u64, b: u64, flags: &mut Flags) -> bool {
+    if unordered::<F>(a, b) {
+        note_signalling::<F>(a, b, flags);
+        return false;
+    }
+    le::<F>(a, b, flags)
+}
+
+/// The smaller one, minimum of IEEE 754-2019: `-0` is below `+0`, and with a NaN the
+/// result is one. fminm.
+#[must_use]
+pub fn minimum<F: Format>(a: u64, b: u64, flags: &mut Flags) -> u64 {
+    if unordered::<F>(a, b) {
+        note_signalling::<F>(a, b, flags);
+        return F::NAN;
+    }
+    min::<F>(a, b, flags)
+}
+
+/// The larger one, maximum of IEEE 754-2019. fmaxm.
+#[must_use]
+pub fn maximum<F: Format>(a: u64, b: u64, flags: &mut Flags) -> u64 {
+    if unordered::<F>(a, b) {
+        note_signalling::<F>(a, b, flags);
+        return F::NAN;
+    }
+    max::<F>(a, b, flags)
+}
+
 /// The smaller one, minimumNumber of IEEE 754-2019: `-0` is below `+0`, and a
 /// NaN gives way to a number. fmin.
 #[must_use]

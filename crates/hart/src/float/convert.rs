@@ -110,13 +110,7 @@ fn to_integer_any<F: Format>(bits: u64, range: &Range, round: Round, flags: &mut
         *flags |= Flags::NV;
         return signed(limit);
     }
-    let (integer, fraction) = if x.exponent < 0 {
-        (0, shift_sticky(x.significand, x.exponent.abs_diff(-1)))
-    } else {
-        let whole = x.significand >> (63 - x.exponent);
-        let by = x.exponent as u32 + 1;
-        (whole, x.significand.checked_shl(by).unwrap_or(0))
-    };
+    let (integer, fraction) = parts(&x);
     let rounded = round.integer(negative, integer, fraction);
     if rounded > limit {
         *flags |= Flags::NV;
@@ -124,6 +118,18 @@ fn to_integer_any<F: Format>(bits: u64, range: &Range, round: Round, flags: &mut
     }
     *flags |= Flags(u8::from(fraction != 0) * Flags::NX.0);
     signed(rounded)
+}
+
+/// The integer part of a number whose exponent is at most 63, and 64 bits of fraction
+/// of which the last one is sticky.
+#[inline]
+pub(super) fn parts(x: &Unpacked) -> (u64, u64) {
+    if x.exponent < 0 {
+        return (0, shift_sticky(x.significand, x.exponent.abs_diff(-1)));
+    }
+    let whole = x.significand >> (63 - x.exponent);
+    let by = x.exponent as u32 + 1;
+    (whole, x.significand.checked_shl(by).unwrap_or(0))
 }
 
 /// To a signed 32-bit integer: fcvt.w.

@@ -211,6 +211,7 @@ impl Machine {
 pub(crate) fn tree(config: &Config, isa: hartrace_isa::Isa, chosen: Chosen<'_>) -> Vec<u8> {
     let virt = Virt {
         harts: config.harts,
+        cache_block: config.cache_block,
         isa_name: &config.reported_isa(isa),
         isa,
         memory: &config.memory,
@@ -257,6 +258,7 @@ pub(super) fn build(
         devices,
         alarm: None,
         deadline: None,
+        supervisor_deadline: None,
         tohost: None,
         called: None,
         as_spike: config.platform == Platform::Spike,
@@ -269,7 +271,7 @@ pub(super) fn build(
         bus.memory.share();
     }
     let first = build_hart(config, isa, 0)?;
-    bus.find_deadline(first.cpu.id, first.cpu.cycles);
+    bus.find_deadline(&first.cpu);
     Ok((first, Turns::new(others, config.quantum, config.seed), bus))
 }
 
@@ -286,6 +288,9 @@ fn build_hart(config: &Config, isa: hartrace_isa::Isa, id: u32) -> Result<Hart, 
     let as_spike = config.platform == Platform::Spike;
     cpu.triggers = Triggers::new(config.triggers, isa.xlen(), as_spike);
     cpu.svadu = config.has_svadu();
+    cpu.svnapot = config.names("svnapot");
+    cpu.svpbmt = config.names("svpbmt");
+    cpu.cache_block = config.cache_block;
     let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
     hart.tlb.forgetful = config.platform == Platform::Spike;
     Ok(hart)

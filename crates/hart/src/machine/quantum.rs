@@ -188,16 +188,21 @@ impl Machine {
                             Some(stop) => return Pause::Stop(stop),
                         }
                     }
-                    let csr = !matches!(
+                    let plain = matches!(
                         micro.op,
-                        Op::Ecall
-                            | Op::Ebreak
-                            | Op::Mret
-                            | Op::Sret
-                            | Op::Wfi
-                            | Op::FenceI
+                        Op::FenceI
                             | Op::SfenceVma
+                            | Op::SinvalVma
+                            | Op::SfenceWInval
+                            | Op::SfenceInvalIr
+                            | Op::WrsNto
+                            | Op::WrsSto
                     );
+                    let csr = !plain
+                        && !matches!(
+                            micro.op,
+                            Op::Ecall | Op::Ebreak | Op::Mret | Op::Sret | Op::Wfi
+                        );
                     // CSR instructions are looked at twice: once to empty the
                     // pipeline, with a look for interrupts, once to be done.
                     if csr && !self.serialized {
@@ -215,7 +220,7 @@ impl Machine {
                     if self.hart.cpu.waiting {
                         return Pause::Over;
                     }
-                    if !matches!(micro.op, Op::FenceI | Op::SfenceVma) {
+                    if !plain {
                         return Pause::Look;
                     }
                 }

@@ -121,8 +121,7 @@ impl Machine {
             self.turns.round += self.turns.quantum;
         }
         self.turns.begin();
-        let cpu = &self.hart.cpu;
-        self.bus.find_deadline(cpu.id, cpu.cycles);
+        self.bus.find_deadline(&self.hart.cpu);
         None
     }
 

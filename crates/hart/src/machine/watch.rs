@@ -10,9 +10,6 @@ use crate::machine::{Machine, Stop};
 use crate::triggers::{Circumstances, Fired, Looked, Touched};
 use crate::width::Width;
 
-/// Bytes in a block of the cache.
-const BLOCK: u64 = 64;
-
 /// The registers of `cm.push` and its family, in the order of their lists.
 const SAVED: [u8; 13] = [1, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
 
@@ -209,12 +206,17 @@ fn single(cpu: &Cpu, inst: &Inst, touch: Touch) -> Option<Touched> {
         false => RegId::X(reg.number()),
     };
     let (load, store, size) = match touch {
+        _ if inst.op == Op::CboZero => return block(cpu, inst.op, addr),
         Touch::Conditional { size } => (false, true, size),
+        // Two accesses of half the size, or one.
+        Touch::Swap { size, count } => (true, true, size + count - 1),
+        // Not executed.
+        Touch::Vector { .. } => return None,
         Touch::Accesses { kind, .. } if kind.is_csr() => return None,
         Touch::Accesses { kind, size, .. } => {
             (kind != AccessKind::Store, kind != AccessKind::Load, size)
         }
-        Touch::Nothing => return block(inst.op, addr),
+        Touch::Nothing => return block(cpu, inst.op, addr),
     };
     let bytes = 1 << size;
     // What an atomic memory operation stores depends on what it loads.
@@ -232,12 +234,12 @@ fn single(cpu: &Cpu, inst: &Inst, touch: Touch) -> Option<Touched> {
 }
 
 /// What an operation on the block of an address does.
-fn block(op: Op, addr: u64) -> Option<Touched> {
+fn block(cpu: &Cpu, op: Op, addr: u64) -> Option<Touched> {
     let is_store = matches!(op, Op::CboInval | Op::CboClean | Op::CboFlush | Op::CboZero);
     is_store.then(|| Touched {
         store: true,
-        addr: addr & !(BLOCK - 1),
-        bytes: BLOCK,
+        addr: addr & !(cpu.cache_block - 1),
+        bytes: cpu.cache_block,
         block: true,
         ..Touched::default()
     })

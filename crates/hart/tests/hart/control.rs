@@ -255,6 +255,24 @@ fn code_changed_from_outside_is_seen() {
 }
 
 #[test]
+fn vector_instructions_are_illegal() {
+    // vsetvli a0,a1,e32,m1,ta,ma; vle32.v v8,(a1); vs1r.v v8,(a1); vadd.vv v1,v2,v3;
+    // vmv.x.s a0,v2; vfmv.f.s fa0,v2; vaesz.vs v1,v2.
+    for word in [
+        0x0d05_f557,
+        0x0205_e407,
+        0x0285_8427,
+        0x0221_80d7,
+        0x4220_2557,
+        0x4220_1557,
+        0xa623_a0f7,
+    ] {
+        assert!(Bench::rv64().is_illegal(word), "{word:08x}");
+        assert!(Bench::rv32().is_illegal(word), "{word:08x}");
+    }
+}
+
+#[test]
 fn illegal_instructions_trap_with_their_bits() {
     // 1.5: all zeros and all ones are illegal; priv. 3.1.16: the trap value is
     // the instruction, of 16-bit ones the 16 bits.

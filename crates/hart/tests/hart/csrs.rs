@@ -65,8 +65,9 @@ fn registers_hold_what_their_masks_let_through() {
         (csr::SCAUSE, low, all),
         (csr::MTVAL, low, all),
         (csr::STVAL, low, all),
-        (csr::MENVCFG, 0, 0),
-        (0x10a, 0, 0),
+        // Cache blocks, and on RV64 in one register with them PBMTE and STCE.
+        (csr::MENVCFG, 0xf0, 0xc000_0000_0000_00f0),
+        (0x10a, 0xf0, 0xf0),
         // The writable bits of mip, and the timer.
         (csr::MIP, 0x2a2, 0x2a2),
         (csr::PMPADDR0, low, (1 << 54) - 1),

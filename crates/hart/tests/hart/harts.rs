@@ -246,6 +246,37 @@ fn runs_are_the_same_however_they_are_cut() {
 }
 
 #[test]
+fn a_hart_in_wrs_leaves_its_turn_to_the_others() {
+    // Zawrs. Hart 1 waits for a word that hart 0 stores after a while; with `wrs` it
+    // executes a few instructions in each turn, without it as many as fit.
+    let run = |wait: u32| {
+        let code = [
+            POINT,
+            // Hart 0 goes on with the next instruction, hart 1 below.
+            bne(A0, ZERO, 4 * 6),
+            addi(A2, ZERO, 500),
+            addi(A2, A2, -1),
+            bne(A2, ZERO, -4),
+            sw(A1, 0, A1),
+            jal(ZERO, 4 * 4),
+            lr_w(A3, A1),
+            wait,
+            beq(A3, ZERO, -8),
+            END[0],
+            END[1],
+        ];
+        let mut m = machine(&config(2), &code);
+        let mut log = Log::default();
+        assert!(matches!(m.run(100_000, &mut log), Stop::Asleep { .. }));
+        assert_ne!(word(&m, DATA), 0);
+        log.0.iter().filter(|(hart, _)| *hart == 1).count()
+    };
+    let (busy, waiting) = (run(NOP), run(0x00d0_0073));
+    assert!(waiting * 3 < busy, "{waiting} against {busy}");
+    assert_eq!(run(0x01d0_0073), waiting, "wrs.sto");
+}
+
+#[test]
 fn clocks_stay_together() {
     // A hart that works and one that waits for its timer see the same time.
     let code = adding(400, &[csrr(A4, csr::TIME), NOP]);

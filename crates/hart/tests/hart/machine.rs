@@ -327,10 +327,12 @@ fn machines_that_cannot_be_built_are_refused() {
         refused(|c| c.isa = "x86".to_owned()),
         ConfigError::Isa(_)
     ));
-    let unsupported = refused(|c| c.isa = "rv64gcv".to_owned());
-    assert!(
-        matches!(unsupported, ConfigError::Unsupported(names) if names.iter().any(|n| n == "v"))
-    );
+    for name in ["v", "zve32x", "zvbb", "zvkned", "zvfhmin"] {
+        let unsupported = refused(|c| c.isa = format!("rv64gc_{name}"));
+        assert!(
+            matches!(unsupported, ConfigError::Unsupported(names) if names.iter().any(|n| n == name))
+        );
+    }
     assert_eq!(refused(|c| c.cycles_per_tick = 0), ConfigError::Clock);
     for name in ["integer", "load", "system", "float_sqrt"] {
         assert_eq!(

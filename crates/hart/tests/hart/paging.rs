@@ -130,6 +130,15 @@ impl Paged {
         self.access(va, sw(A0, 0, A1))
     }
 
+    /// Jumps there, wherever that leads in a few steps.
+    pub(crate) fn fetch_anywhere(&mut self, va: u64) {
+        self.b.set_x(A1, va);
+        self.b.code(BASE, &[jalr(ZERO, A1, 0)]);
+        self.b.set_pc(BASE);
+        self.b.steps(4);
+        self.b.set_mode(Mode::S);
+    }
+
     /// Jumps there; the trap, if the first instruction there does not run.
     pub(crate) fn fetch(&mut self, va: u64) -> Option<(u32, u64)> {
         let mode = self.b.mode();
@@ -279,11 +288,12 @@ fn users_reach_user_pages_only() {
 
 #[test]
 fn reserved_bits_must_be_zero() {
-    // 10.4.1: bits 60 to 54 are reserved, N and PBMT need extensions; 10.3.1:
-    // A, D and U of pointers are reserved.
+    // 10.4.1: bits 60 to 54 are reserved, PBMT is while menvcfg.PBMTE is clear, and N
+    // has a meaning for some page numbers only; 10.3.1: A, D and U of pointers are
+    // reserved.
     for bit in 54..64 {
         let mut p = Paged::sv39();
-        p.map(VA, DATA, ALL | 1 << bit, 0);
+        p.map(VA, DATA + 0x1000, ALL | 1 << bit, 0);
         assert_eq!(p.load(VA), Some((13, VA)), "leaf, bit {bit}");
         p.map(VA, DATA, ALL, 0);
         assert_eq!(p.load(VA), None);

@@ -266,8 +266,8 @@ fn records_bring_what_they_stand_on() {
     }
     // Other extensions stay unknown to the hart.
     let mut config = virt(Xlen::Rv64);
-    config.isa = "rv64imac_smctr_sstc".to_owned();
+    config.isa = "rv64imac_smctr_zbkb".to_owned();
     let refused = Machine::new(config, Host::silent()).err();
-    let missing = vec!["sstc".to_owned()];
+    let missing = vec!["zbkb".to_owned()];
     assert_eq!(refused, Some(ConfigError::Unsupported(missing)));
 }

@@ -10,11 +10,8 @@ pub(super) const NAMES: &[&str] = &[
     // The least length of a vector register.
     "zvl32b", "zvl64b", "zvl128b", "zvl256b", "zvl512b", "zvl1024b",
     "zvl2048b", "zvl4096b", "zvl8192b", "zvl16384b", "zvl32768b", "zvl65536b",
-    // Vector floating point.
-    "zvfh", "zvfhmin", "zvfbfmin", "zvfbfwma",
-    // Vector bit manipulation and cryptography.
-    "zvbb", "zvbc", "zvkb", "zvkg", "zvkn", "zvknc", "zvkned", "zvkng",
-    "zvknha", "zvknhb", "zvks", "zvksc", "zvksed", "zvksg", "zvksh", "zvkt",
+    // Vector instructions whose time does not depend on data.
+    "zvkt",
     // Versions of the privileged manual.
     "sm1p11", "sm1p12", "sm1p13", "ss1p11", "ss1p12", "ss1p13",
     // Machine level.

@@ -159,3 +159,39 @@ fn vendors_name_their_extensions() {
     // The modes of old simulators are no names.
     assert_eq!(Isa::parse("rv64imafdcsu_zicsr_zifencei"), Ok(Isa::RV64GC));
 }
+
+#[test]
+fn vectors_imply_what_they_need() {
+    let implies = |name: &str, all: &[Ext], none: &[Ext]| {
+        let isa = Isa::parse(&std::format!("rv64i_{name}")).unwrap();
+        assert!(all.iter().all(|e| isa.has(*e)), "{name}: {isa}");
+        assert!(!none.iter().any(|e| isa.has(*e)), "{name}: {isa}");
+    };
+    use Ext::*;
+    implies(
+        "v",
+        &[D, F, Zve64d, Zve64f, Zve64x, Zve32f, Zve32x, Zicsr],
+        &[Zvkb, Zvfhmin],
+    );
+    implies("zve32x", &[Zicsr], &[F, Zve64x, Zve32f]);
+    implies("zve64f", &[F, Zve64x, Zve32f], &[D, Zve64d]);
+    implies("zvfh", &[Zvfhmin, Zfhmin, Zve32f, F], &[Zfh, Zve64x]);
+    implies("zvfbfwma", &[Zvfbfmin, Zfbfmin, Zve32f], &[Zvfhmin]);
+    implies("zvbb", &[Zvkb, Zve32x], &[Zvbc, Zve32f]);
+    implies("zvbc", &[Zve64x], &[Zvbb]);
+    implies(
+        "zvkn",
+        &[Zvkned, Zvknhb, Zvkb, Zve64x],
+        &[Zvbb, Zvbc, Zvkg, Zvknha],
+    );
+    implies("zvknc", &[Zvkn, Zvbc], &[Zvkg]);
+    implies("zvkng", &[Zvkn, Zvkg], &[Zvbc]);
+    implies("zvks", &[Zvksed, Zvksh, Zvkb], &[Zvkned, Zvkg]);
+    implies("zvksc", &[Zvks, Zvbc], &[Zvkg]);
+    implies("zvksg", &[Zvks, Zvkg], &[Zvbc]);
+    // As tool chains write it into ELF files.
+    let arch = "rv64i2p1_m2p0_a2p1_f2p2_d2p2_c2p0_v1p0_zicsr2p0_zifencei2p0_zmmul1p0_zaamo1p0_\
+        zalrsc1p0_zca1p0_zcd1p0_zvbb1p0_zve32f1p0_zve32x1p0_zve64d1p0_zve64f1p0_zve64x1p0_\
+        zvkb1p0_zvl128b1p0_zvl32b1p0_zvl64b1p0";
+    assert_eq!(Isa::parse(arch), Isa::parse("rv64gcv_zvbb"));
+}

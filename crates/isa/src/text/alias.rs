@@ -1,9 +1,9 @@
 //! Assembler aliases for special cases: `ret`, `li`, `beqz`, ...
 
-use super::{Arg, Style};
+use super::{Arg, Style, vector};
 use crate::{Ext, Inst, Op, Reg, Short};
 
-type Spelled = (&'static str, &'static [Arg]);
+pub(super) type Spelled = (&'static str, &'static [Arg]);
 
 const RD_RS1: &[Arg] = &[Arg::Rd, Arg::Rs1];
 const RD_RS2: &[Arg] = &[Arg::Rd, Arg::Rs2];
@@ -24,13 +24,16 @@ pub(super) fn of(inst: &Inst, style: &Style) -> Option<Spelled> {
         }
         Op::SfenceVma | Op::HfenceVvma | Op::HfenceGvma => fence(inst),
         Op::Fence if inst.imm == 0xff => Some(("fence", &[])),
-        _ => arithmetic(inst).or_else(|| sign(inst)).or_else(|| {
-            let name = register_name(inst.op).filter(|_| style.old())?;
-            Some(match name {
-                "add" | "addw" | "and" | "or" | "xor" => (name, RD_RS1_IMM),
-                _ => (name, RD_RS1_HEX),
-            })
-        }),
+        _ => arithmetic(inst)
+            .or_else(|| sign(inst))
+            .or_else(|| vector::alias(inst))
+            .or_else(|| {
+                let name = register_name(inst.op).filter(|_| style.old())?;
+                Some(match name {
+                    "add" | "addw" | "and" | "or" | "xor" => (name, RD_RS1_IMM),
+                    _ => (name, RD_RS1_HEX),
+                })
+            }),
     }
 }
 
@@ -50,12 +53,10 @@ fn of_short(inst: &Inst, short: Short, style: &Style) -> Option<Spelled> {
         Short::CMv if zero => ("c.mv", RD_RS2),
         Short::CMv => ("mv", RD_RS2),
         Short::CAdd if zero => ("c.add", RD_RS2),
-        Short::CSlli if inst.imm == 0 && style.old() => ("c.slli64", &[Arg::Rd]),
-        Short::CSlli if zero || inst.imm == 0 => ("c.slli", &[Arg::Rd, Arg::Hex]),
-        Short::CSrli if inst.imm == 0 && style.old() => ("c.srli64", &[Arg::Rd]),
-        Short::CSrai if inst.imm == 0 && style.old() => ("c.srai64", &[Arg::Rd]),
-        Short::CSrli if inst.imm == 0 => ("c.srli", &[Arg::Rd, Arg::Hex]),
-        Short::CSrai if inst.imm == 0 => ("c.srai", &[Arg::Rd, Arg::Hex]),
+        Short::CSlli if inst.imm == 0 => ("c.slli64", &[Arg::Rd]),
+        Short::CSlli if zero => ("c.slli", &[Arg::Rd, Arg::Hex]),
+        Short::CSrli if inst.imm == 0 => ("c.srli64", &[Arg::Rd]),
+        Short::CSrai if inst.imm == 0 => ("c.srai64", &[Arg::Rd]),
         Short::CUnimp => ("unimp", &[]),
         Short::CZextH => ("zext.h", RD_RS1),
         // An `and` and an `xor` that happen to have the immediates of the

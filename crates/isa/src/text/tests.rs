@@ -146,7 +146,7 @@ const SHORT: &[Row] = &[
     (0x6015, "c.lui zero,0x5", "", ""),
     (0x8006, "c.mv zero,ra", "", ""),
     (0x9006, "c.add zero,ra", "", ""),
-    (0x0502, "c.slli64 a0", "c.slli a0,0x0", ""),
+    (0x0502, "c.slli64 a0", "", ""),
     (0x8002, ".2byte 0x8002", ".insn 2, 0x8002", ""),
 ];
 

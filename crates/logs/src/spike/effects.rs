@@ -15,6 +15,8 @@ pub(super) enum MemoryOp {
     Atomic(AccessKind, u8),
     /// sc.w, sc.d
     StoreConditional(u8),
+    /// cbo.zero, which Spike does byte by byte.
+    Zero,
     /// Vector accesses of elements of this size (log2). It is the index's size
     /// for indexed ones, whose elements have the size the line gives (`e32`).
     Vector(u8),
@@ -38,6 +40,7 @@ impl MemoryOp {
             // hlv
             0x73 if funct3 == 4 => MemoryOp::Plain((bits >> 26 & 3) as u8),
             0x23 => MemoryOp::Plain(funct3 & 3),
+            0x0f if bits >> 20 == 4 && funct3 == 2 => MemoryOp::Zero,
             _ => MemoryOp::Other,
         }
     }
@@ -279,10 +282,17 @@ impl<'a> Tail<'a> {
             data: Some(data),
             operand: None,
         };
-        if let (MemoryOp::Atomic(kind, _), Some(_)) = (self.op, self.held) {
-            access.kind = kind;
-            access.operand = self.loaded(access.size);
-            self.held = None;
+        match self.op {
+            // amocas.q loads once and stores twice.
+            MemoryOp::Atomic(kind, size) if self.held.is_some() || size == 4 => {
+                access.kind = kind;
+                access.operand = self.loaded(access.size);
+                self.held = None;
+            }
+            // Eight bytes are one access.
+            MemoryOp::Zero if addr % 8 != 0 => return Ok(()),
+            MemoryOp::Zero => access.size = 3,
+            _ => {}
         }
         self.push(access);
         Ok(())
@@ -297,7 +307,7 @@ impl<'a> Tail<'a> {
             MemoryOp::Plain(size)
             | MemoryOp::Atomic(_, size)
             | MemoryOp::StoreConditional(size) => size,
-            MemoryOp::Vector(_) | MemoryOp::Other => {
+            MemoryOp::Vector(_) | MemoryOp::Zero | MemoryOp::Other => {
                 self.effects.incomplete = true;
                 let size = if let MemoryOp::Vector(size) = self.op {
                     size
@@ -343,10 +353,13 @@ impl<'a> Tail<'a> {
     #[inline]
     fn end(&mut self, address: Option<u64>) {
         match self.op {
-            // amocas that did not match: it only loaded.
+            // amocas that did not match: it only loaded, amocas.q twice.
             MemoryOp::Atomic(_, size) => {
                 if let Some(addr) = self.held.take() {
-                    self.push_load(addr, size);
+                    self.push_load(addr, size.min(3));
+                    if size == 4 {
+                        self.push_load(addr.wrapping_add(8), 3);
+                    }
                 }
             }
             MemoryOp::StoreConditional(size) if self.accesses == 0 => match address {

@@ -110,6 +110,56 @@ fn loads_take_their_size_from_the_instruction_and_their_data_from_rd() {
     }
 }
 
+/// What Spike logs of instructions that access memory several times, read and written
+/// again as it was.
+#[test]
+fn several_accesses_of_one_instruction() {
+    let place = 0x8010_2600;
+    let (low, high) = (0xffff_ffff_ffff_5803, 0xffff_ffff_0000_5ffe);
+    let swap = |addr, data| access(AccessKind::AtomicSwap, 3, addr, Some(data), None);
+    let load = |addr| access(AccessKind::Load, 3, addr, None, None);
+    let zero = |addr| access(AccessKind::Store, 3, addr, Some(0), None);
+    let bytes: String = (0..64)
+        .map(|at| format!(" mem 0x{:016x} 0x00", place + at))
+        .collect();
+    let cases = [
+        // amocas.q that stores, and one that does not.
+        (
+            "2e66432f",
+            format!(
+                " x6  0x{low:016x} x7  0x{high:016x} mem 0x{place:016x} \
+                 mem 0x{place:016x} 0x{low:016x} mem 0x{:016x} 0x{high:016x}",
+                place + 8
+            ),
+            vec![swap(place, low), swap(place + 8, high)],
+        ),
+        (
+            "2e66432f",
+            format!(" x6  0x{low:016x} x7  0x{high:016x} mem 0x{place:016x}"),
+            vec![load(place), load(place + 8)],
+        ),
+        // cbo.zero.
+        (
+            "0043200f",
+            bytes,
+            (0..64).step_by(8).map(|at| zero(place + at)).collect(),
+        ),
+    ];
+    for (bits, tail, want) in cases {
+        let line = format!("core   0: 3 0x0000000080000000 (0x{bits}){tail}\n");
+        let told = good(&line);
+        let (hart, step, effects) = &told.steps[0];
+        assert_eq!(&*effects.accesses, want, "{bits}");
+        assert!(!effects.incomplete, "{bits}");
+        let mut text = Vec::new();
+        let mut writer = SpikeWriter::new(Isa::RV64GC, |bytes| text.extend_from_slice(bytes));
+        writer.step(*hart, step, effects);
+        writer.finish();
+        drop(writer);
+        assert_eq!(String::from_utf8(text).unwrap(), line);
+    }
+}
+
 #[test]
 fn stores_and_atomics() {
     let fx = effects("core   0: 3 0x0000000080000036 (0x00b504a3) mem 0x0000000080002009 0xef\n");

@@ -9,16 +9,29 @@ use super::line::{DEBUGGER_HALTED, DEBUGGER_RESUMED, DEBUGGER_WROTE, TRAPS};
 use crate::Put;
 use crate::text::{spell8, spell16};
 use hartrace_flow::{
-    AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId, RegWrite,
-    Signal, Step, TrapStep, Wants,
+    Access, AccessKind, Cause, CsrWrite, Effects, Few, HartId, Insn, Mode, Observer, RegId,
+    RegWrite, Signal, Step, TrapStep, Wants,
 };
-use hartrace_isa::csr::{HCONTEXT, MCONTEXT, MIDELEG, MIE, MIP, MISA, MSTATUSH, MVIP, SIE, SIP};
+use hartrace_isa::csr::{
+    HCONTEXT, MCONTEXT, MENVCFG, MENVCFGH, MIDELEG, MIE, MIP, MISA, MSTATUSH, MVIP, SIE, SIP,
+    STIMECMP, STIMECMPH,
+};
 
 /// Bytes gathered before they are handed on.
 const BUFFER: usize = 32 * 1024;
 
+/// `cbo.zero`, whatever its register.
+const CBO_MASK: u32 = 0xfff0_7fff;
+const CBO_ZERO: u32 = 0x0040_200f;
+
+/// `amocas.q`, whatever its registers.
+const AMO_MASK: u32 = 0xf800_707f;
+const AMOCAS_Q: u32 = 0x2800_402f;
+
 /// Interrupts of the supervisor in `mip`: software and timer, external.
-const SSI_STI: u64 = 1 << 1 | 1 << 5;
+const SSI: u64 = 1 << 1;
+const STI: u64 = 1 << 5;
+const SSI_STI: u64 = SSI | STI;
 const SEI: u64 = 1 << 9;
 
 /// Writes the log of Spike's `--log-commits`, byte for byte: one line for each
@@ -41,6 +54,10 @@ pub struct SpikeWriter<'a> {
     mideleg: u64,
     /// Supervisor interrupts pending before the instruction.
     pending: u64,
+    /// The supervisor has a timer of its own: `menvcfg.STCE`.
+    timer: bool,
+    /// The low half of `stimecmp` on RV32.
+    stimecmp: u64,
 }
 
 /// A register and its value, in the order Spike prints them.
@@ -92,6 +109,8 @@ impl<'a> SpikeWriter<'a> {
             outside: Vec::new(),
             mideleg: 0,
             pending: 0,
+            timer: false,
+            stimecmp: 0,
         }
     }
 
@@ -168,7 +187,12 @@ impl<'a> SpikeWriter<'a> {
                 self.register(*item);
             }
         }
-        self.accesses(effects);
+        match &*effects.accesses {
+            stores if insn.bits & CBO_MASK == CBO_ZERO => self.bytes(stores),
+            // Its load is one of 16 bytes.
+            both if insn.bits & AMO_MASK == AMOCAS_Q => self.loads_and_stores(both, 1),
+            all => self.loads_and_stores(all, all.len()),
+        }
         self.text(b"\n");
     }
 
@@ -177,6 +201,9 @@ impl<'a> SpikeWriter<'a> {
         for write in effects.regs.iter() {
             let item = shown(write);
             table.put(item.key, item.value);
+        }
+        if let Some(read) = effects.csr_access.and_then(|access| access.operand) {
+            self.read(insn, read);
         }
         for write in effects.csrs.iter() {
             self.csr(&mut table, insn, *write);
@@ -187,6 +214,16 @@ impl<'a> SpikeWriter<'a> {
         table
     }
 
+    /// What an instruction has read shows which interrupts were pending.
+    fn read(&mut self, insn: &Insn, value: u64) {
+        let seen = match (insn.bits >> 20) as u16 {
+            MIP => SSI_STI,
+            SIP => SSI & self.mideleg,
+            _ => return,
+        };
+        self.pending = self.pending & !seen | value & seen;
+    }
+
     /// A CSR and what Spike says of its aliases.
     fn csr(&mut self, table: &mut Table, insn: &Insn, write: CsrWrite) {
         let named = (insn.bits >> 20) as u16;
@@ -195,11 +232,18 @@ impl<'a> SpikeWriter<'a> {
         match csr {
             // Seen before the bits that share their place with mip change.
             MIP => {
-                put(MVIP, value & SEI | self.pending);
+                // A write to sip leaves STI as it was.
+                if named == SIP {
+                    self.pending = self.pending & !STI | value & STI;
+                }
+                let timer = if self.timer { STI } else { 0 };
+                put(MVIP, value & SEI | self.pending & !timer);
                 self.pending = value & SSI_STI;
                 put(csr, value);
             }
             MCONTEXT => put(HCONTEXT, value),
+            // Of a write to the upper half it shows the lower one.
+            STIMECMPH => put(STIMECMP, self.stimecmp),
             MIE if named == SIE => {
                 put(csr, value);
                 put(SIE, value & self.mideleg);
@@ -208,6 +252,9 @@ impl<'a> SpikeWriter<'a> {
         }
         match csr {
             MIDELEG => self.mideleg = value,
+            MENVCFG if self.xlen == Xlen::Rv64 => self.timer = value >> 63 != 0,
+            MENVCFGH => self.timer = value >> 31 != 0,
+            STIMECMP => self.stimecmp = value,
             MISA => self.double = value >> 3 & 1 != 0,
             _ => {}
         }
@@ -239,21 +286,32 @@ impl<'a> SpikeWriter<'a> {
         }
     }
 
-    /// Loads, then stores; an atomic is one of each.
-    fn accesses(&mut self, effects: &Effects) {
+    /// Loads, as many as are shown, then stores; an atomic is one of each.
+    fn loads_and_stores(&mut self, accesses: &[Access], loads: usize) {
         use AccessKind as K;
-        for access in effects.accesses.iter() {
+        for access in accesses.iter().take(loads) {
             if !matches!(access.kind, K::Store | K::ConditionalStoreFailure) {
                 self.text(b" mem ");
                 self.word(access.addr);
             }
         }
-        for access in effects.accesses.iter() {
-            if !matches!(access.kind, K::Load | K::ConditionalStoreFailure) {
+        for access in accesses {
+            if access.kind != K::Load && !access.kind.is_failure() {
                 self.text(b" mem ");
                 self.word(access.addr);
                 self.text(b" ");
                 self.hex(access.data.unwrap_or(0), 1 << access.size.min(3));
+            }
+        }
+    }
+
+    /// What `cbo.zero` stores, which Spike does byte by byte.
+    fn bytes(&mut self, stores: &[Access]) {
+        for access in stores {
+            for at in 0..1u64 << access.size.min(3) {
+                self.text(b" mem ");
+                self.word(access.addr.wrapping_add(at));
+                self.text(b" 0x00");
             }
         }
     }
@@ -316,7 +374,7 @@ impl<'a> SpikeWriter<'a> {
             let value = write.value;
             self.register(Shown { key, value });
         }
-        self.accesses(effects);
+        self.loads_and_stores(&effects.accesses, effects.accesses.len());
         self.text(b"\n");
         if signal == Signal::Update {
             self.outside = self.buffer.split_off(start);

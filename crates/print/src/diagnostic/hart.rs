@@ -39,6 +39,7 @@ pub fn bad_config(config: &Config, error: &ConfigError) -> Diagnostic {
         ConfigError::Harts { .. }
         | ConfigError::Quantum
         | ConfigError::Clock
+        | ConfigError::CacheBlock
         | ConfigError::Cost
         | ConfigError::Slots
         | ConfigError::Triggers

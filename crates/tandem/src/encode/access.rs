@@ -162,7 +162,7 @@ impl Encoder {
             AccessKind::Store => access.data,
             AccessKind::Load => (operand && Atomic::of(bits) == Atomic::LoadReserved).then_some(0),
             AccessKind::ConditionalStoreFailure if operand => self.conditional(access, bits),
-            AccessKind::ConditionalStoreFailure => None,
+            AccessKind::ConditionalStoreFailure | AccessKind::CompareSwapFailure => None,
             _ if operand => self.operand(access, bits),
             _ => access.data,
         }
@@ -212,6 +212,10 @@ impl Encoder {
                 };
                 self.request(access, op, Some(0));
                 self.response(access, op, false, access.data);
+            }
+            AccessKind::CompareSwapFailure => {
+                self.request(access, Operation::Load, Some(0));
+                self.response(access, Operation::Load, false, None);
             }
             AccessKind::Store | AccessKind::ConditionalStoreFailure => {
                 let op = match atomic == Atomic::StoreConditional || failed {

@@ -20,10 +20,8 @@ impl Core {
         effects: &Effects,
         found: &mut Found,
     ) {
-        let writes = |access: &&Access| {
-            !matches!(access.kind, AccessKind::Load)
-                && access.kind != AccessKind::ConditionalStoreFailure
-        };
+        let writes =
+            |access: &&Access| access.kind != AccessKind::Load && !access.kind.is_failure();
         let group = self.reader.group();
         let told: Few<Data, 16> = gather(group.data.iter().filter(|d| d.store.is_some()));
         let own: Few<Access, 16> = gather(effects.accesses.iter().filter(writes));
@@ -181,10 +179,7 @@ impl Core {
     pub(super) fn compare_loads(&mut self, effects: &Effects, found: &mut Found) {
         let group = self.reader.group();
         let reads = |access: &&Access| {
-            matches!(
-                access.kind,
-                AccessKind::Load | AccessKind::ConditionalStoreFailure
-            ) || self.config.absent.stores
+            access.kind == AccessKind::Load || access.kind.is_failure() || self.config.absent.stores
         };
         let told: Few<Data, 16> = gather(group.data.iter().filter(|d| d.store.is_none()));
         let own: Few<Access, 16> = gather(effects.accesses.iter().filter(reads));

@@ -127,6 +127,7 @@ impl Consumer for Events {
                 t.epc, t.handler, t.cause, t.tval
             ),
             Event::Context(o) => format!("mode {:?}", o.mode),
+            Event::Code(space) => format!("{space:?}"),
             Event::Time(t) => format!("time {t}"),
             Event::Access(a) => format!(
                 "{} {:?} {} {:x} {:x?} {:x?} {:x?}",

@@ -53,8 +53,10 @@ const RV32_RAM: [&[(u64, u64)]; 6] = [
     &[(0x3000, SIZE), (0x3_0000_0000, PAGE)],
 ];
 
-const EXTENSIONS: [&str; 8] = [
-    "imafdcb_zicsr_zifencei_zicntr_zihpm_zicond_zfh_zcb_zbc",
+const EXTENSIONS: [&str; 9] = [
+    "imafdcb_zicsr_zifencei_zicntr_zihpm_zicond_zicbom_zicbop_zicboz_zimop_zawrs_zacas_zabha_zfh\
+     _zfa_zcb_zcmop_zbc_sstc_svinval_svnapot_svpbmt",
+    "imac_zicbom_zicboz_zacas_zabha_zcb_zcmp_zcmt_zcmop_sstc_svinval_svadu_svnapot_smstateen",
     "imafdcb_zicsr_zifencei_zicntr_zihpm_zicond_zfh_zcb_zbc",
     "imafdc_zicntr_zihpm",
     "imafd_zicntr_svadu",

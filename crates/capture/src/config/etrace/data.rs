@@ -53,6 +53,8 @@ section! {
         compression: Compression = (named COMPRESSIONS);
         /// Differences of addresses are exclusive ors.
         xor_addresses: bool = (boolean);
+        /// Packets for multiple memory accesses and compare-and-swap (2.05).
+        mmacas: bool = (boolean);
         /// Only these kinds are traced.
         kinds: Vec<AccessKind> = (access_kinds);
         /// Only these sizes are traced, in bytes.
@@ -103,6 +105,7 @@ impl EtraceData {
         set(&mut data.full_data, &self.full_data);
         set(&mut data.compression, &self.compression);
         set(&mut data.xor_addresses, &self.xor_addresses);
+        set(&mut data.mmacas, &self.mmacas);
         set(&mut data.filtered, &self.filtered);
         set(&mut data.separate, &self.separate);
         let sets = DataFilter {
@@ -143,6 +146,7 @@ impl EtraceData {
             full_data: some(data.full_data),
             compression: some(data.compression),
             xor_addresses: some(data.xor_addresses),
+            mmacas: some(data.mmacas),
             kinds: some(kinds).filter(|_| data.kinds != u16::MAX),
             sizes: some(sizes).filter(|_| data.sizes != u8::MAX),
             filtered: some(data.filtered),

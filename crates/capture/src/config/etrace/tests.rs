@@ -149,6 +149,7 @@ full_address = true
 full_data = true
 compression = \"xor\"
 xor_addresses = true
+mmacas = true
 kinds = [\"load\", \"atomic-min\"]
 sizes = [1, 8]
 filtered = true
@@ -157,11 +158,11 @@ separate = true
 
 #[test]
 fn data_trace() {
-    let config = parse(FULL_DATA);
+    let config = parse(&format!("[etrace]\nversion = \"2.05\"\n{FULL_DATA}"));
     let settings = config.etrace.settings(Xlen::Rv64).unwrap();
     let data = settings.data.unwrap();
     assert_eq!((data.kinds, data.sizes), (1 | 1 << 14, 1 | 1 << 3));
-    assert!(data.split && data.filtered && data.xor_addresses);
+    assert!(data.split && data.filtered && data.xor_addresses && data.mmacas);
     let again = Settings {
         etrace: Etrace {
             data: EtraceData::of(Some(&data)),
@@ -170,7 +171,7 @@ fn data_trace() {
         ..Settings::default()
     };
     assert_eq!(again.to_toml(false), FULL_DATA);
-    assert_eq!(config.to_toml(false), FULL_DATA);
+    assert_eq!(parse(FULL_DATA).to_toml(false), FULL_DATA);
     // Any key enables it, and `enabled` alone.
     let data = |text: &str| {
         let config = parse(&format!("[etrace.data]\n{text}\n")).etrace;

@@ -38,6 +38,7 @@ pub(in crate::config) const KINDS: Named<AccessKind> = &[
     ("atomic-xor", AccessKind::AtomicXor),
     ("atomic-max", AccessKind::AtomicMax),
     ("atomic-min", AccessKind::AtomicMin),
+    ("compare-swap-failure", AccessKind::CompareSwapFailure),
     (
         "conditional-store-failure",
         AccessKind::ConditionalStoreFailure,

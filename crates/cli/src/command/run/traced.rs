@@ -95,7 +95,7 @@ impl Traced {
         let one = |(file, settings): &'w (TraceFile, Settings)| {
             let options = WriteOptions {
                 check: self.check.then_some(&self.image),
-                code: file.has_sidecar(),
+                code: file.takes_code() && self.data.is_none(),
                 load: self.load.clone(),
                 container: self.container,
                 ..WriteOptions::default()
