@@ -917,3 +917,30 @@ fn contexts_of_tasks_are_traced() {
         }
     }
 }
+
+/// Code that changes is decoded with the code history that is written beside the trace.
+/// E-Trace does not report how often the last jump, to itself, was done.
+#[test]
+fn code_that_changes_is_decoded() {
+    let folder = Folder::new();
+    let pcs = folder.name("t.pc");
+    for (width, kind) in [
+        (64, "ntrace"),
+        (32, "ntrace"),
+        (64, "etrace"),
+        (32, "etrace"),
+    ] {
+        let elf = format!("../../programs/selfmod/selfmod-rv{width}gc.elf");
+        let trace = folder.name(&format!("{kind}{width}"));
+        let to = [format!("{kind}={trace}"), format!("pc={pcs}")];
+        succeeds(&["run", "-q", &elf, "--trace", &to[0], "--log", &to[1]]);
+        let decoded = succeeds(&["decode", &trace, "-f", "pc"]);
+        let list = fs::read_to_string(&pcs).unwrap();
+        let rest = list.strip_prefix(&decoded).unwrap();
+        let last = decoded.lines().last().unwrap();
+        assert!(
+            rest.lines().all(|pc| kind == "etrace" && pc == last),
+            "{width} {kind}"
+        );
+    }
+}
