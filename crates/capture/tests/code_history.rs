@@ -1,5 +1,7 @@
 //! Code that changes while it runs: traced with its code history and decoded with it.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
 use hartrace_capture::code_history::{CodeFile, CodeFileError};
 use hartrace_capture::config::{Config, Setting};
 use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};

@@ -11,7 +11,7 @@ use crate::trace::CodePart;
 use hartrace_flow::{Image, ImageError, SpaceId, boot, elf_bias};
 use hartrace_isa::{Ext, Isa, Xlen};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The largest program that is read, in bytes. The largest known have debug
 /// information of a few hundred megabytes.
@@ -200,7 +200,7 @@ impl Program {
     ) -> Result<Program, ProgramError> {
         let elf = read_named(&config.program.elf, Elf::read)?;
         let raw = read_named(&config.program.raw, Raw::read)?;
-        let code = read_named(&config.program.code, Code::read)?;
+        let code = read_named(&config.program.code, |file| Code::read(file))?;
         if config.program.isa.is_none() {
             let known = code.first().map(|code| Setting {
                 value: code.code.isa.to_string(),
@@ -313,11 +313,11 @@ impl Code {
     /// # Errors
     ///
     /// A file that cannot be read or is not one.
-    pub fn read(file: &PathBuf) -> Result<Code, ProgramError> {
+    pub fn read(file: &Path) -> Result<Code, ProgramError> {
         let bytes = Input::open(file)?.read_all(MAX_PROGRAM)?;
+        let file = file.to_path_buf();
         let code = CodeFile::read(&bytes);
         let code = code.map_err(|error| ProgramError::Code(file.clone(), error))?;
-        let file = file.clone();
         Ok(Code { file, code })
     }
 }

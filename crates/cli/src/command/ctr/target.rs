@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub(super) enum Target {
     Report(Sink),
-    Dump(TraceFile),
+    Dump(Box<TraceFile>),
 }
 
 impl Target {
@@ -22,7 +22,9 @@ impl Target {
     ) -> Result<Target, Failure> {
         let path = &args.output.output;
         Ok(match args.format {
-            CtrFormat::Dump => Target::Dump(TraceFile::create(path, inputs, args.strict)?),
+            CtrFormat::Dump => {
+                Target::Dump(Box::new(TraceFile::create(path, inputs, args.strict)?))
+            }
             _ => {
                 let output = create(path, inputs)?.outlive_reader(args.strict);
                 Target::Report(Sink::new(output))
