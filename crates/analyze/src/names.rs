@@ -3,14 +3,23 @@
 use crate::demangle::demangle;
 use crate::elf::ElfError;
 use crate::symbols::Symbols;
+use hartrace_flow::elf::{Elf, SegmentKind};
 use hartrace_flow::elf_bias;
 use std::fmt;
 
 /// The symbols of any number of ELF files, each where it is loaded.
 #[derive(Default)]
 pub struct Names {
-    /// Symbols, and what is added to their addresses.
-    files: Vec<(Symbols, u64)>,
+    files: Vec<File>,
+}
+
+/// The symbols of a file.
+struct File {
+    symbols: Symbols,
+    /// What is added to their addresses.
+    bias: u64,
+    /// Where its memory ends: nothing after it has a name.
+    end: u64,
 }
 
 impl Names {
@@ -28,7 +37,11 @@ impl Names {
     /// What is no ELF file for RISC-V.
     pub fn add_elf(&mut self, file: &[u8], base: Option<u64>) -> Result<(), ElfError> {
         let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
-        self.files.push((Symbols::from_elf(file)?, bias));
+        self.files.push(File {
+            symbols: Symbols::from_elf(file)?,
+            bias,
+            end: end_of(file).unwrap_or(u64::MAX),
+        });
         Ok(())
     }
 
@@ -46,7 +59,10 @@ impl Names {
         let files = self.files.iter();
         // A program may have been moved down; a symbol above the address is
         // not before it, though.
-        let found = files.filter_map(|(symbols, bias)| find(symbols, address.wrapping_sub(*bias)));
+        let found = files.filter_map(|file| {
+            let own = address.wrapping_sub(file.bias);
+            find(&file.symbols, own).filter(|_| own <= file.end)
+        });
         found
             .filter(|(_, offset)| *offset <= address)
             .min_by_key(|&(_, offset)| offset)
@@ -61,9 +77,9 @@ impl Names {
     /// Where a symbol is: the first of that name.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u64> {
-        self.files.iter().find_map(|(symbols, bias)| {
-            let (address, _) = symbols.iter().find(|(_, n)| *n == name)?;
-            Some(address.wrapping_add(*bias))
+        self.files.iter().find_map(|file| {
+            let (address, _) = file.symbols.iter().find(|(_, n)| *n == name)?;
+            Some(address.wrapping_add(file.bias))
         })
     }
 
@@ -72,6 +88,16 @@ impl Names {
     pub fn label(&self, address: u64) -> Label<'_> {
         Label(self.lookup(address))
     }
+}
+
+/// The address after the last that a linked file occupies in memory.
+fn end_of(file: &[u8]) -> Option<u64> {
+    let segments = Elf::parse(file).ok()?.segments().ok()?;
+    let loaded = segments.iter().filter(|s| s.kind == SegmentKind::Load);
+    loaded
+        .map(|s| s.address.saturating_add(s.memory_size))
+        .max()
+        .filter(|&end| end > 0)
 }
 
 /// A name and the distance from it, ready to be written.

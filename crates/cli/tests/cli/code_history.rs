@@ -1,6 +1,6 @@
 //! Code histories: programs that change their own code are traced and decoded.
 
-use crate::tiny::{BASE, elf_at};
+use crate::tiny::{BASE, elf_at, elf_with};
 use crate::{Folder, run, text};
 use hartrace_testkit::assemble;
 use std::fs;
@@ -124,4 +124,37 @@ fn what_is_no_history_is_refused() {
             "{message}"
         );
     }
+}
+
+/// Code that a program writes behind its own has no name: the last function does not go on
+/// for ever.
+#[test]
+fn code_outside_the_program_has_no_name() {
+    let folder = Folder::new();
+    let text = "        auipc s0, 0
+                        lui s1, 1
+                        add s1, s1, s0
+                        lw a1, 36(s0)
+                        sw a1, 0(s1)
+                        fence.i
+                        jalr ra, 0(s1)
+                end:    j end
+                last:   nop
+                        ret";
+    let program = assemble(BASE, text).unwrap();
+    let words = program.bytes.chunks_exact(4);
+    let words: Vec<u32> = words
+        .map(|w| u32::from_le_bytes(w.try_into().unwrap()))
+        .collect();
+    let elf = folder.file("writes.elf", elf_with(&words, &[("start", 0), ("last", 8)]));
+    let trace = folder.name("writes.ntrace");
+    success(&["run", "-q", &elf, "--trace", &format!("ntrace={trace}")]);
+    let listing = success(&["decode", "-q", &trace]);
+    let line = |address: &str| listing.lines().find(|l| l.starts_with(address)).unwrap();
+    assert!(line("0000000080000018").contains("start+0x18"), "{listing}");
+    let outside = line("0000000080001000");
+    assert!(
+        outside.contains("ret") && !outside.contains("last"),
+        "{listing}"
+    );
 }
