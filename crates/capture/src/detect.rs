@@ -1,5 +1,6 @@
 //! Detects the kind of a file from its first bytes.
 
+use crate::code_history;
 use crate::config::Form;
 use crate::records::{BOM, SCHEMA};
 use hartrace_ctr::dump::DumpReader;
@@ -45,6 +46,8 @@ pub enum Kind {
     CtrDump,
     /// Snapshots of control transfer records as JSON lines.
     CtrJson,
+    /// A code history.
+    CodeHistory,
     /// A configuration file.
     Config,
     /// A configuration file that belongs to a trace.
@@ -71,6 +74,7 @@ impl Kind {
             Kind::TandemContainer => "tandem-container",
             Kind::CtrDump => "ctr",
             Kind::CtrJson => "ctr-json",
+            Kind::CodeHistory => "code-history",
             Kind::Config => "config",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -95,6 +99,7 @@ impl fmt::Display for Kind {
             Kind::TandemContainer => "tandem trace in a container",
             Kind::CtrDump => "control transfer records",
             Kind::CtrJson => "control transfer records as JSON",
+            Kind::CodeHistory => "code history",
             Kind::Config => "configuration",
             Kind::Sidecar => "sidecar",
             Kind::Unknown => "unknown",
@@ -114,6 +119,9 @@ pub fn detect(head: &[u8]) -> Kind {
     }
     if tandem::container::FrameReader::is_container(head) {
         return Kind::TandemContainer;
+    }
+    if head.starts_with(code_history::MAGIC) {
+        return Kind::CodeHistory;
     }
     if DumpReader::is_dump(head) {
         return Kind::CtrDump;
@@ -288,6 +296,7 @@ mod tests {
         for (head, kind) in [
             (&b""[..], Kind::Empty),
             (b"\x7fELF", Kind::Elf),
+            (b"\x89HTCODE\n\x01", Kind::CodeHistory),
             (
                 b"core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n",
                 Kind::SpikeLog,

@@ -1,5 +1,6 @@
 //! What is in a file of any kind.
 
+use crate::code_history::{CodeFile, CodeFileError};
 use crate::config::{Config, LoadError};
 use crate::detect::{HEAD, Kind, detect};
 use crate::digest::Digest;
@@ -43,6 +44,8 @@ pub enum Content {
     Trace(Box<Census>, Settings),
     /// Control transfer records.
     Records(Box<RecordSummary>),
+    /// A code history.
+    Code(Box<CodeFile>),
 }
 
 /// Why the facts about a file cannot be given.
@@ -54,6 +57,8 @@ pub enum SurveyError {
     Unknown(Kind, Vec<u8>),
     /// An ELF file that cannot be used, with its content.
     Elf(Vec<u8>, ElfError),
+    /// A code history that cannot be read.
+    Code(CodeFileError),
     /// A configuration, or the sidecar of the file, that is not one.
     Config(LoadError),
     /// A log that is not read as steps.
@@ -134,6 +139,7 @@ impl Surveyor<'_> {
         let (content, bytes, sha256) = match kind {
             Kind::Empty | Kind::Unknown => return Err(SurveyError::Unknown(kind, head.to_vec())),
             Kind::Elf => elf(input)?,
+            Kind::CodeHistory => code(input)?,
             Kind::Config | Kind::Sidecar => config(input)?,
             Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
                 self.log(input, kind)?
@@ -149,7 +155,7 @@ impl Surveyor<'_> {
             },
         };
         let sidecar = match kind {
-            Kind::Elf | Kind::Config | Kind::Sidecar => None,
+            Kind::Elf | Kind::CodeHistory | Kind::Config | Kind::Sidecar => None,
             _ => beside,
         };
         Ok(Survey {
@@ -233,6 +239,13 @@ fn elf(input: Input) -> Scanned {
         Ok(info) => Ok((Content::Elf(info), size, digest)),
         Err(error) => Err(SurveyError::Elf(bytes, error)),
     }
+}
+
+fn code(input: Input) -> Scanned {
+    let bytes = input.read_all(MAX_PROGRAM)?;
+    let (size, digest) = (bytes.len() as u64, Digest::of(&bytes));
+    let code = CodeFile::read(&bytes).map_err(SurveyError::Code)?;
+    Ok((Content::Code(Box::new(code)), size, digest))
 }
 
 fn config(input: Input) -> Scanned {

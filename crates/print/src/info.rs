@@ -33,6 +33,7 @@ mod text;
 use crate::json::{self, Hex};
 use crate::stats::Warning;
 use crate::words;
+use hartrace_capture::code_history::CodeFile;
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::digest::Digest;
@@ -98,6 +99,7 @@ impl From<&Survey> for File {
                     Content::Trace(Trace::new(census, settings.clone()))
                 }
                 survey::Content::Records(summary) => Content::Records((&**summary).into()),
+                survey::Content::Code(code) => Content::Code((&**code).into()),
             },
             sidecar: survey.sidecar.as_ref().map(Sidecar::from),
         }
@@ -156,6 +158,8 @@ pub enum Content {
     Trace(Trace),
     /// Control transfer records.
     Records(Records),
+    /// A code history.
+    Code(CodeHistory),
     /// A configuration, or a sidecar.
     Config(Settings),
 }
@@ -423,6 +427,39 @@ impl From<&RecordSummary> for Records {
             first_damaged: errors
                 .map(|e| (e.problem.fault.code(), e.to_string()))
                 .collect(),
+        }
+    }
+}
+
+/// What is in a code history.
+#[derive(Serialize)]
+pub struct CodeHistory {
+    isa: String,
+    /// Stretches of code that is always the same, and their bytes.
+    pieces: u64,
+    constant_bytes: u64,
+    /// Places where the code changed, and how often.
+    varying: u64,
+    versions: u64,
+    /// Synchronisation messages from which versions count.
+    messages: u64,
+}
+
+impl From<&CodeFile> for CodeHistory {
+    fn from(file: &CodeFile) -> CodeHistory {
+        let history = &file.history;
+        let bytes = history.pieces.iter().map(|piece| piece.bytes.len() as u64);
+        let versions = history
+            .varying
+            .iter()
+            .map(|code| code.versions.len() as u64);
+        CodeHistory {
+            isa: file.isa.to_string(),
+            pieces: history.pieces.len() as u64,
+            constant_bytes: bytes.sum(),
+            varying: history.varying.len() as u64,
+            versions: versions.sum(),
+            messages: history.syncs.len() as u64,
         }
     }
 }

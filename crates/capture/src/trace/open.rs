@@ -113,7 +113,7 @@ impl Trace {
             kind @ Kind::Unknown if unpacker(head).is_some() => {
                 return Err(Refusal::Unreadable(kind, head.to_vec()));
             }
-            kind @ (Kind::Elf | Kind::Sidecar | Kind::Config) => {
+            kind @ (Kind::Elf | Kind::CodeHistory | Kind::Sidecar | Kind::Config) => {
                 return Err(Refusal::NotATrace(kind));
             }
             Kind::Unknown => {}

@@ -122,6 +122,7 @@ pub fn no_facts(path: &Path, error: SurveyError) -> Diagnostic {
         SurveyError::Input(error) => error.into(),
         SurveyError::Unknown(kind, head) => unknown_format(path, kind, &head, "info"),
         SurveyError::Elf(bytes, error) => program::bad_elf(path, &bytes, &error),
+        SurveyError::Code(error) => program::bad_code_history(path, &error),
         SurveyError::Config(error) => error.into(),
         SurveyError::Log(error) => log::not_readable(path, &[], error),
         SurveyError::Trace(error) => trace::bad_trace(path, error),

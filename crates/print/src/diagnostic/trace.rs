@@ -155,6 +155,7 @@ fn not_a_trace(path: &Path, kind: Kind) -> Diagnostic {
         .note(format!("detected kind of file: {kind}"));
     match kind {
         Kind::Elf => diagnostic.help("give the program with -e, and the trace as TRACE"),
+        Kind::CodeHistory => diagnostic.help("give the trace; its code history with --code"),
         Kind::Config | Kind::Sidecar => diagnostic.help("give settings with -c"),
         Kind::CtrDump | Kind::CtrJson => diagnostic.help("use `hartrace ctr` to read it"),
         _ => diagnostic.help("use `hartrace encode` to make a trace from a log"),

@@ -1,6 +1,8 @@
 //! File facts as text.
 
-use super::{Content, Elf, File, Log, Records, Segment, Settings, Sidecar, Trace, Trap};
+use super::{
+    CodeHistory, Content, Elf, File, Log, Records, Segment, Settings, Sidecar, Trace, Trap,
+};
 use crate::words::{clean, count};
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::is_stdin;
@@ -23,6 +25,7 @@ pub(super) fn write(file: &File, out: &mut impl Write) -> io::Result<()> {
         Content::Config(config) => write_config(config, out)?,
         Content::Trace(trace) => write_trace(trace, out)?,
         Content::Records(records) => write_records(records, out)?,
+        Content::Code(code) => write_code(code, out)?,
     }
     if let Some(sidecar) = &file.sidecar {
         write_sidecar(sidecar, out)?;
@@ -229,6 +232,16 @@ fn write_records(records: &Records, out: &mut impl Write) -> io::Result<()> {
         row(out, "", format_args!("{code}: {}", clean(text)))?;
     }
     more(records.damaged, records.first_damaged.len(), out)
+}
+
+fn write_code(code: &CodeHistory, out: &mut impl Write) -> io::Result<()> {
+    row(out, "isa", clean(&code.isa))?;
+    let pieces = count(code.pieces, "piece");
+    let bytes = count(code.constant_bytes, "byte");
+    row(out, "constant", format_args!("{bytes} in {pieces}"))?;
+    let versions = count(code.versions, "version");
+    let places = count(code.varying, "place");
+    row(out, "varying", format_args!("{versions} at {places}"))
 }
 
 fn write_config(config: &Settings, out: &mut impl Write) -> io::Result<()> {
