@@ -88,7 +88,10 @@ fn a_program_that_changes_its_code_is_decoded() {
             .count();
         assert_eq!((nops, jumps), (6, 6), "{listing}");
         let info = success(&["info", "-q", &code]);
-        assert!(info.contains("code history") && info.contains("at 1 place"), "{info}");
+        assert!(
+            info.contains("code history") && info.contains("at 1 place"),
+            "{info}"
+        );
         let output = run(&["decode", &code]);
         assert!(text(&output.stderr).contains("--code"));
         // Without it, the code of the ELF file is all there is.
