@@ -81,7 +81,7 @@ impl Goal {
 pub struct Walk {
     hart: HartId,
     /// Where the code of its context is; the space it is in now, which may be a
-    /// version of code that changes; and what the consumer was told about that.
+    /// version of code that changes; and the space that the consumer assumes.
     home: SpaceId,
     space: SpaceId,
     told: SpaceId,
@@ -95,7 +95,7 @@ pub struct Walk {
     insns: u64,
     halfwords: u64,
     /// The last synchronisation message, and the halfwords given out before it; the last
-    /// time; the context. They tell versions of code apart.
+    /// time; the context. They determine the version of code.
     sync: Option<(u64, u64)>,
     time: Option<u64>,
     context: Option<Context>,
@@ -231,36 +231,37 @@ impl Walk {
     /// Whether there is a conditional branch at an address.
     #[must_use]
     pub fn is_branch(&self, blocks: &mut Blocks<'_>, address: u64) -> bool {
-        let mut id = blocks.find(self.home, address);
-        if id == NOWHERE {
-            (_, id) = self.look(blocks, address, &self.spot());
-        }
-        blocks.is_branch(id, address)
+        self.is_branch_then(blocks, address, Walk::spot)
     }
 
     /// After [`Stop::Target`]: whether there is one where the jump goes.
     #[must_use]
-    pub fn is_branch_behind(&self, blocks: &mut Blocks<'_>, address: u64) -> bool {
-        let mut id = blocks.find(self.home, address);
-        if id == NOWHERE {
-            let spot = self.spot_after(self.to_decision(blocks).into());
-            (_, id) = self.look(blocks, address, &spot);
-        }
-        blocks.is_branch(id, address)
+    pub fn is_branch_after_jump(&self, blocks: &mut Blocks<'_>, address: u64) -> bool {
+        let rest = self.to_decision(blocks);
+        self.is_branch_then(blocks, address, |walk| walk.spot_after(rest.into()))
     }
 
     /// Whether there is one at the address that a synchronisation message names, which
     /// ends at this offset of the stream.
     #[must_use]
     pub fn is_branch_at_sync(&self, blocks: &mut Blocks<'_>, address: u64, offset: u64) -> bool {
+        let sync = Some((offset, 0));
+        self.is_branch_then(blocks, address, |walk| Spot {
+            sync,
+            ..walk.spot()
+        })
+    }
+
+    /// Whether there is one at a moment, which matters only where code has versions.
+    fn is_branch_then(
+        &self,
+        blocks: &mut Blocks<'_>,
+        address: u64,
+        moment: impl FnOnce(&Walk) -> Spot,
+    ) -> bool {
         let mut id = blocks.find(self.home, address);
         if id == NOWHERE {
-            let sync = Some((offset, 0));
-            let spot = Spot {
-                sync,
-                ..self.spot()
-            };
-            (_, id) = self.look(blocks, address, &spot);
+            (_, id) = self.look(blocks, address, &moment(self));
         }
         blocks.is_branch(id, address)
     }

@@ -133,7 +133,7 @@ fn what_is_no_history_is_refused() {
     }
 }
 
-/// Code that a program writes behind its own has no name: the last function does not go on
+/// Code that a program writes after its own has no name: the last function does not go on
 /// for ever.
 #[test]
 fn code_outside_the_program_has_no_name() {

@@ -341,7 +341,7 @@ impl Source {
         evidence: &impl Lead,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        let own = self.track.walk.is_branch_behind(cx.blocks, to);
+        let own = self.track.walk.is_branch_after_jump(cx.blocks, to);
         let left = evidence.left();
         if left != u64::from(own) {
             let missing = left == 0;

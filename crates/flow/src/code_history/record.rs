@@ -20,9 +20,8 @@ const SEEN: usize = 1 << 14;
 
 /// Takes note of the code of every instruction that harts execute.
 ///
-/// It is told, too, which instructions the synchronisation messages of a trace name
-/// ([`CodeRecorder::synchronised`]), so that it can say of code that changes from which
-/// moment of the trace on it was in place.
+/// [`CodeRecorder::synchronised`] reports which instructions the synchronisation messages
+/// of a trace name. The moments at which code changed are counted from these.
 ///
 /// ```
 /// use hartrace_flow::{CodeRecorder, HartId, Insn, NamedSync, Since};
@@ -198,13 +197,28 @@ fn slot(pc: u64) -> usize {
 }
 
 impl Hart {
-    /// Whether this is a piece that was looked at before.
-    #[inline]
-    fn knows(&self, piece: &Straight, bits: u32) -> bool {
-        self.seen.get(slot(piece.pc)).is_some_and(|seen| {
-            (seen.pc, seen.first, seen.bits) == (piece.pc, piece.first, bits)
-                && piece.count <= seen.count
-        })
+    /// Counts pieces that were looked at before, up to one that was not; gives that one
+    /// and the rest.
+    fn pass<'p>(&mut self, code: &Straights<'_>, pieces: &'p [Straight]) -> &'p [Straight] {
+        let mut halfwords = 0;
+        let known = pieces.iter().take_while(|piece| {
+            let insns = code.insns(piece);
+            let (Some(first), Some(last)) = (insns.first(), insns.last()) else {
+                return false;
+            };
+            let seen = self.seen.get(slot(piece.pc));
+            let is_known = seen.is_some_and(|seen| {
+                (seen.pc, seen.first, seen.bits) == (piece.pc, piece.first, first.bits)
+                    && piece.count <= seen.count
+            });
+            if is_known {
+                halfwords += u64::from(last.end() / 2);
+            }
+            is_known
+        });
+        let known = known.count();
+        self.halfwords += halfwords;
+        pieces.get(known..).unwrap_or_default()
     }
 }
 
@@ -223,15 +237,17 @@ impl CodeRecorder {
             hart.seen.fill(Seen::default());
         }
         hart.code_len = code.code.len();
-        for piece in code.list {
-            let insns = code.insns(piece);
-            let (Some(first), Some(last)) = (insns.first(), insns.last()) else {
-                continue;
+        let mut rest = code.list;
+        loop {
+            rest = self.harts.of(id).pass(code, rest);
+            let Some((piece, later)) = rest.split_first() else {
+                break;
             };
-            if !self.harts.of(id).knows(piece, first.bits) {
-                self.piece(id, piece, insns);
-            }
-            self.harts.of(id).halfwords += u64::from(last.end() / 2);
+            let insns = code.insns(piece);
+            self.piece(id, piece, insns);
+            let halfwords = insns.last().map_or(0, |last| last.end() / 2);
+            self.harts.of(id).halfwords += u64::from(halfwords);
+            rest = later;
         }
     }
 
@@ -374,7 +390,7 @@ impl CodeRecorder {
     }
 }
 
-/// Adds an instruction behind others; `false` if it contradicts the last of them.
+/// Adds an instruction after others; `false` if it contradicts the last of them.
 fn add(pieces: &mut Vec<CodePiece>, address: u64, bytes: &[u8]) -> bool {
     if let Some(last) = pieces.last_mut() {
         let at = address.wrapping_sub(last.address) as usize;

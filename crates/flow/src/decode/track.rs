@@ -220,7 +220,7 @@ impl Track {
         }
         self.walk.enter(blocks, state.space);
         if state.spot.is_some() {
-            // The consumer may have been told anything.
+            // The consumer may assume any space.
             self.walk.tell_again();
         }
         self.walk

@@ -3,8 +3,8 @@
 //!
 //! What is always the same stays in one space, so blocks of it serve everyone. Where
 //! the code differs, that space has a hole, and each version of the code in the hole
-//! is a space of its own. A walk that comes to a hole asks which version the hart saw
-//! at that moment ([`Spot`]), and asks again each time.
+//! is a space of its own. A walk that comes to a hole looks up which version the hart
+//! saw at that moment ([`Spot`]), each time.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -70,7 +70,7 @@ impl Spot {
     }
 }
 
-/// Puts something in its place among others, which mostly is behind them.
+/// Inserts something in order; mostly it is the last.
 fn insert<T>(list: &mut Vec<T>, new: T, key: impl Fn(&T) -> u64) {
     let at = list.partition_point(|known| key(known) < key(&new));
     list.insert(at, new);
@@ -133,7 +133,7 @@ impl Holes {
 
 impl Image {
     /// The code at these addresses has several versions. Each of the contents begins at
-    /// the first of them, and may go on behind the last: an instruction belongs to the
+    /// the first of them, and may go on after the last: an instruction belongs to the
     /// place where it starts. Versions come in the order in which they were in place, and
     /// those of a hart or a context go before those of all.
     ///

@@ -75,7 +75,7 @@ fn a_timer_that_matches_in_the_middle_of_a_block() {
     }
 }
 
-/// The moment of the match, however long nobody looks at the timer.
+/// The moment of the match, however late the machine looks at the timer.
 #[test]
 fn a_masked_timer_waits() {
     for slice in [1, 10, 5000] {
@@ -216,7 +216,7 @@ fn devices_and_their_alarms() {
     }
 }
 
-/// An overflow that nobody wanted to hear of.
+/// An overflow whose interrupt is not enabled.
 #[test]
 fn counters_overflow_at_an_instruction() {
     for (event, insns) in [(2u64, 40u64), (1, 40)] {
