@@ -126,7 +126,7 @@ mod vigil;
 mod width;
 
 pub use boot::{BootError, BootFiles, BootPart, System};
-pub use config::{Config, ConfigError, Platform};
+pub use config::{Config, ConfigError, ContextSource, Platform};
 pub use cost::Costs;
 pub use devices::{SLOTS, Virtio};
 pub use machine::{LoadError, Machine, Stop};

@@ -4,7 +4,7 @@ use super::ctr::Records;
 use super::discovery::Form;
 use super::etrace::Etrace;
 use super::filter::Filter;
-use super::hart::Hart;
+use super::hart::{ContextSource, Hart};
 use super::ingress::Ingress;
 use super::ntrace::Ntrace;
 use super::program::{Program, Trace};
@@ -15,6 +15,7 @@ use super::transport::TransportSection;
 use super::value::Setting;
 use super::write::Writer;
 use crate::input::{Input, InputError};
+use hartrace_isa::Xlen;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -89,6 +90,24 @@ impl Config {
         if etrace.form.is_none() && self.transport.coresight.is_none() {
             etrace.form = Some(Setting::default(hartrace_etrace::Form::Riscv));
             etrace.src_bits.get_or_insert(Setting::default(8));
+        }
+    }
+
+    /// Traces report the contexts of a hart whose context is an address space, unless the
+    /// settings of their format say something else.
+    pub fn report_contexts(&mut self, xlen: Xlen) {
+        let source = self.hart.context.as_ref().map(|source| source.value);
+        let width = match (source, xlen) {
+            (None | Some(ContextSource::Scontext), _) => return,
+            (Some(ContextSource::Asid), Xlen::Rv32) => 9,
+            (Some(ContextSource::Asid), Xlen::Rv64) => 16,
+            (Some(ContextSource::Root), Xlen::Rv32) => 22,
+            (Some(ContextSource::Root), Xlen::Rv64) => 44,
+        };
+        self.ntrace.context.get_or_insert(Setting::default(true));
+        let etrace = &mut self.etrace;
+        if etrace.profile.is_none() {
+            etrace.context_width.get_or_insert(Setting::default(width));
         }
     }
 

@@ -285,6 +285,7 @@ fn build_hart(config: &Config, isa: hartrace_isa::Isa, id: u32) -> Result<Hart, 
         .records(isa)?
         .map(|ctr| Box::new(Records::new(ctr, false)));
     cpu.update_ad = config.update_ad;
+    cpu.context_source = config.context;
     let as_spike = config.platform == Platform::Spike;
     cpu.triggers = Triggers::new(config.triggers, isa.xlen(), as_spike);
     cpu.svadu = config.has_svadu();
