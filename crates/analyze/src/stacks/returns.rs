@@ -107,11 +107,8 @@ impl<S: StackSink> Stacks<S> {
             hart.settle(&mut self.tree);
             hart.leave_to(first, How::Returned, id, &mut self.sink);
         }
-        let threads = hart
-            .suspended
-            .iter()
-            .rposition(|t| t.returning_to(next).is_some());
-        if let Some(other) = threads {
+        let other = hart.suspended_that(|t| t.returning_to(next).is_some());
+        if let Some(other) = other {
             self.switch(id, other);
             let hart = self.harts.of(id);
             if let Some(at) = hart.thread.returning_to(next) {
