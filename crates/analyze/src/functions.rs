@@ -1,5 +1,6 @@
 //! The functions of several programs, by address range.
 
+use crate::context_names::ContextNames;
 use crate::demangle::demangle;
 use crate::elf::{Elf, ElfError, Place, Symbol};
 use crate::symbols::Symbols;
@@ -72,6 +73,8 @@ pub struct Functions {
     /// In order, without overlaps.
     ranges: Vec<Range>,
     unnamed: HashMap<u64, FunctionId>,
+    /// Names of the contexts that functions run in.
+    contexts: ContextNames,
 }
 
 /// A symbol that names code.
@@ -96,10 +99,21 @@ impl Functions {
     /// What is no ELF file for RISC-V.
     pub fn add_elf(&mut self, file: &[u8], base: Option<u64>) -> Result<(), ElfError> {
         let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
+        self.add_symbols(file, bias)
+    }
+
+    /// Adds those of an ELF file, or of a file that has only its symbols; `bias` is added to
+    /// all addresses.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_symbols(&mut self, file: &[u8], bias: u64) -> Result<(), ElfError> {
         let (symbols, elf) = Symbols::from_parsed(Elf::parse(file)?);
         let mut ranges: Vec<(u64, u64, String)> = Vec::new();
-        for (index, section) in elf.sections.iter().enumerate().filter(|(_, s)| s.code) {
-            let end = section.address.saturating_add(section.data.len() as u64);
+        let sections = elf.sections.iter().enumerate();
+        for (index, section) in sections.filter(|(_, s)| s.executable) {
+            let end = section.address.saturating_add(section.size);
             let found = of_section(&symbols, index, (section.address, end));
             ranges.extend(
                 found
@@ -131,6 +145,17 @@ impl Functions {
         }
         self.ranges.sort_by_key(|range| range.start);
         Ok(())
+    }
+
+    /// Names the contexts that functions run in.
+    pub fn name_contexts(&mut self, names: ContextNames) {
+        self.contexts = names;
+    }
+
+    /// The names of the contexts that functions run in.
+    #[must_use]
+    pub fn contexts(&self) -> &ContextNames {
+        &self.contexts
     }
 
     fn push(&mut self, function: Function) -> FunctionId {

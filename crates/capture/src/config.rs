@@ -65,6 +65,7 @@
 #[macro_use]
 mod section;
 
+mod contexts;
 mod ctr;
 mod discovery;
 mod document;
@@ -80,6 +81,7 @@ mod transport;
 mod value;
 mod write;
 
+pub use contexts::Contexts;
 pub use ctr::{CtrError, Records};
 pub use discovery::Form;
 pub use document::{Config, LoadError};

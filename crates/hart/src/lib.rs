@@ -116,6 +116,7 @@ mod notes;
 mod pending;
 mod pieces;
 mod pmp;
+mod processes;
 mod program;
 mod row;
 mod system;

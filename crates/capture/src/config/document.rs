@@ -1,5 +1,6 @@
 //! All sections: read from TOML, merged, written back.
 
+use super::contexts::Contexts;
 use super::ctr::Records;
 use super::discovery::Form;
 use super::etrace::Etrace;
@@ -45,6 +46,8 @@ pub struct Config {
     pub filter: Filter,
     /// `[transport]`.
     pub transport: TransportSection,
+    /// `[contexts]`.
+    pub contexts: Contexts,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -73,6 +76,7 @@ impl Config {
             ctr: self.ctr.over(below.ctr),
             filter: self.filter.over(below.filter),
             transport: self.transport.over(below.transport),
+            contexts: self.contexts.over(below.contexts),
             trace: self.trace.or(below.trace),
         }
     }
@@ -200,6 +204,7 @@ impl Config {
                 "ctr" => config.ctr = Records::read(reader, table),
                 "filter" => config.filter = Filter::read(reader, table),
                 "transport" => config.transport = TransportSection::read(reader, table),
+                "contexts" => config.contexts = Contexts::read(reader, table),
                 "trace" => config.trace = Trace::read(reader, table, key.span()),
                 _ => {
                     let problem = Problem::UnknownSection {
@@ -236,7 +241,8 @@ impl Config {
         self.etrace.write(out)?;
         self.tandem.write(out)?;
         self.transport.write(out)?;
-        self.ctr.write(out)
+        self.ctr.write(out)?;
+        self.contexts.write(out)
     }
 }
 

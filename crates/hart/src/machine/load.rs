@@ -8,7 +8,7 @@ use hartrace_isa::Xlen;
 use crate::boot::{Handover, System};
 use crate::bus::{Bus, Clock};
 use crate::clint::Clint;
-use crate::config::{Config, ConfigError, Platform};
+use crate::config::{Config, ConfigError, ContextSource, Platform};
 use crate::cpu::Cpu;
 use crate::devices::{Devices, Equipment};
 use crate::fdt::{self, BOOT_ROM, Chosen, Description, Virt};
@@ -262,6 +262,7 @@ pub(super) fn build(
         tohost: None,
         called: None,
         as_spike: config.platform == Platform::Spike,
+        processes: (config.context != ContextSource::Scontext).then(Box::default),
     };
     let mut others = VecDeque::new();
     for id in 1..config.harts {
