@@ -123,7 +123,7 @@ pub(crate) fn functions(program: &Program) -> Functions {
     let mut functions = Functions::new();
     for elf in &program.elf {
         // What has no symbols has no functions.
-        let _ = functions.add_symbols(elf.symbols(), elf.bias());
+        let _ = functions.add_program(elf.symbols(), &elf.bytes, elf.bias());
     }
     let names = program.config.contexts.0.iter();
     let names = names.map(|(number, name)| (Context(*number), name.value.clone()));

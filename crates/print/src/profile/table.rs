@@ -97,6 +97,13 @@ pub(super) fn groups(shown: &Shown<'_>) -> Vec<(NodeId, String)> {
             groups.push((place, id, name));
         }
     }
+    // A context that nothing ran in, such as one that a kernel only tried, says nothing.
+    let totals = tree.totals();
+    groups.retain(|(_, id, _)| {
+        totals
+            .get(id.index())
+            .is_some_and(|t| *t != Cost::default())
+    });
     groups.sort();
     groups.into_iter().map(|(_, id, name)| (id, name)).collect()
 }
