@@ -695,8 +695,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     };
     if wants_straights::<O>() {
         let blocks = &mut hart.tlb.blocks;
+        let still = unreported && blocks.news;
         pieces.flush(&mut hart.report, code, blocks, whose);
-        blocks.news |= unreported;
+        blocks.news |= still;
     }
     hart.finish();
     let noted = pen.taken;
