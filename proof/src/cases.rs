@@ -79,6 +79,9 @@ fn line(event: &Event) -> String {
             "warning {} ({:#x}) at byte {}: {}",
             warning.reason.code, warning.reason.value, warning.at, warning.reason.text,
         ),
+        Event::Unconfirmed(what) => {
+            format!("{} unconfirmed, code at {:#x}", what.insns, what.address)
+        }
         Event::Access(access) => {
             let a = &access.access;
             let data = a.data.map_or(String::new(), |d| format!(" = {d:#x}"));

@@ -5,6 +5,18 @@
 //! In it, everything is a number of seven bits in each byte, the lowest first, or bytes
 //! after their number.
 
+mod make;
+mod patches;
+mod perf;
+mod processes;
+mod sources;
+
+pub use make::{Bytes, CodeWrite, MakeError, Was, Written, make};
+pub use patches::{BadPatch, PatchError, read_patches};
+pub use perf::{KERNEL_PID, PerfData, PerfError, PerfEvent, PerfRecord, TimeConversion};
+pub use processes::{ContextOf, Missing, MissingCode, PerfMisfit, PerfOptions};
+pub use sources::{CodeSourceError, CodeSources, Place};
+
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -26,6 +38,9 @@ const VERSION: u8 = 1;
 
 /// Bytes that a file has at most when it is unpacked: more code than a decoder could hold.
 const MOST: u64 = 1 << 30;
+
+/// Added to the kind of a moment: the version is in doubt.
+const DOUBTFUL: u64 = 4;
 
 /// A code history with the instruction set of its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,15 +173,16 @@ fn write_varying(out: &mut Packer, code: &VaryingCode) {
     for version in &code.versions {
         out.option(version.hart.map(|hart| hart.0.into()));
         out.option(version.context.map(|context| context.0));
+        let doubt = u64::from(version.doubtful) * DOUBTFUL;
         match version.since {
-            Since::Start => out.number(0),
+            Since::Start => out.number(doubt),
             Since::Sync { offset, halfwords } => {
-                out.number(1);
+                out.number(1 + doubt);
                 out.number(offset);
                 out.number(halfwords);
             }
             Since::Time(time) => {
-                out.number(2);
+                out.number(2 + doubt);
                 out.number(time);
             }
         }
@@ -216,7 +232,8 @@ fn read_varying(from: &mut Unpacker<'_>, address: u64) -> Option<VaryingCode> {
             None => None,
         };
         let context = from.option()?.map(Context);
-        let since = match from.number()? {
+        let kind = from.number()?;
+        let since = match kind & !DOUBTFUL {
             0 => Since::Start,
             1 => Since::Sync {
                 offset: from.number()?,
@@ -231,6 +248,7 @@ fn read_varying(from: &mut Unpacker<'_>, address: u64) -> Option<VaryingCode> {
             context,
             since,
             content,
+            doubtful: kind & DOUBTFUL != 0,
         })
     });
     let versions = versions.collect::<Option<_>>()?;

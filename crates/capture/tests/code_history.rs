@@ -3,187 +3,19 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use hartrace_capture::code_history::{CodeFile, CodeFileError};
-use hartrace_capture::config::{Config, Setting};
-use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
+use hartrace_capture::config::Config;
+use hartrace_capture::trace::{Decoder, Settings, TraceWriter, WriteOptions};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Consumer, Decode as _, Effects, Event, Fetched, HartId, Image, Insn, Mode,
-    Observer as _, Since, Step,
+    Check, Consumer, Decode as _, Effects, Event, HartId, Image, Insn, Observer as _, Since, Step,
 };
-use hartrace_isa::{Flow, Isa, Xlen, length};
+use hartrace_isa::Isa;
 use hartrace_testkit::Random;
 use std::ops::ControlFlow;
-use std::path::Path;
 
-/// Where the code is, across the end of a page.
-const BASE: u64 = 0xfc0;
-const SLOTS: u64 = 64;
+mod changing;
 
-/// An instruction with which a halfword may begin: straight on, branches, jumps, calls,
-/// returns, of both lengths.
-fn instruction(random: &mut Random, at: u64) -> u32 {
-    let back = at.wrapping_sub(BASE) as i64 / 2;
-    let distance = 2 * (random.below(SLOTS) as i64 - back);
-    match random.below(10) {
-        0..3 => 0x0001,   // c.nop
-        3 => 0x0000_0013, // nop
-        4 => 0x8082,      // c.jr ra
-        5 => 0x0000_80e7, // jalr ra
-        // Forward only: how often a loop without branches is passed, E-Trace does not say.
-        6 if distance > 0 => jal(0, distance),
-        7 if distance > 0 => jal(1, distance),
-        _ => beq(distance),
-    }
-}
-
-fn jal(rd: u32, to: i64) -> u32 {
-    let to = to as u32;
-    let imm =
-        (to >> 20 & 1) << 31 | (to >> 1 & 0x3ff) << 21 | (to >> 11 & 1) << 20 | (to & 0xff000);
-    imm | rd << 7 | 0x6f
-}
-
-fn beq(to: i64) -> u32 {
-    let to = to as u32;
-    let imm =
-        (to >> 12 & 1) << 31 | (to >> 5 & 0x3f) << 25 | (to >> 1 & 0xf) << 8 | (to >> 11 & 1) << 7;
-    imm | 0x63
-}
-
-/// Memory that harts execute and write at the same time.
-struct World {
-    random: Random,
-    halfwords: [u16; SLOTS as usize + 1],
-    pcs: Vec<u64>,
-    time: u64,
-    /// Only instructions of one kind replace each other: a decoder of E-Trace has to know
-    /// at some packets whether there is a branch at an address before it gets there.
-    gentle: bool,
-}
-
-impl World {
-    fn new(seed: u64, harts: usize) -> World {
-        let mut world = World {
-            random: Random::new(seed),
-            halfwords: [1; SLOTS as usize + 1],
-            pcs: vec![BASE; harts],
-            time: 0,
-            gentle: false,
-        };
-        for slot in 0..SLOTS {
-            world.write(slot, false);
-        }
-        world
-    }
-
-    fn write(&mut self, slot: u64, gentle: bool) {
-        let mut bits = instruction(&mut self.random, BASE + 2 * slot);
-        if gentle {
-            // The same kind of instruction as before.
-            let kind = |bits: u32| (length(bits as u16), bits & 0x7f, bits & 0xf80);
-            let old = self.fetch(BASE + 2 * slot);
-            for _ in 0..100 {
-                if kind(bits) == kind(old) {
-                    break;
-                }
-                bits = instruction(&mut self.random, BASE + 2 * slot);
-            }
-            if kind(bits) != kind(old) {
-                return;
-            }
-        }
-        self.halfwords[slot as usize] = bits as u16;
-        if length(bits as u16) == 4 {
-            self.halfwords[slot as usize + 1] = (bits >> 16) as u16;
-        }
-    }
-
-    fn fetch(&self, pc: u64) -> u32 {
-        let slot = ((pc - BASE) / 2) as usize;
-        let low = self.halfwords[slot];
-        match length(low) {
-            2 => u32::from(low),
-            _ => u32::from(low) | u32::from(self.halfwords[slot + 1]) << 16,
-        }
-    }
-
-    /// The instruction of a hart; one that cannot be executed is overwritten first.
-    fn ready(&mut self, pc: u64) -> u32 {
-        loop {
-            let bits = self.fetch(pc);
-            let len = length(bits as u16);
-            let fetched = Fetched {
-                bits,
-                len,
-                isa: Isa::RV64GC,
-            };
-            let end = BASE + 2 * SLOTS;
-            let leaves = pc + u64::from(len) >= end;
-            let flow = Flow::of(bits, Isa::RV64GC);
-            let target = flow.target(pc, Xlen::Rv64);
-            let least = match flow {
-                Flow::Jump { .. } => pc + 2,
-                _ => BASE,
-            };
-            let inside = target.is_none_or(|target| (least..end).contains(&target));
-            let known = len <= 4 && bits != 0 && !fetched.is_unknown() && flow != Flow::Trap;
-            if known && !leaves && inside {
-                return bits;
-            }
-            if leaves {
-                let slot = (pc - BASE) / 2;
-                self.halfwords[slot as usize] = 0x8082;
-                return 0x8082;
-            }
-            self.write((pc - BASE) / 2, false);
-        }
-    }
-
-    /// What the next hart does.
-    fn step(&mut self) -> (HartId, Insn) {
-        let hart = self.random.below(self.pcs.len() as u64) as usize;
-        if self.random.below(40) == 0 {
-            let slot = self.random.below(SLOTS);
-            self.write(slot, self.gentle);
-        }
-        let pc = self.pcs[hart];
-        let bits = self.ready(pc);
-        let flow = Flow::of(bits, Isa::RV64GC);
-        let behind = pc + u64::from(length(bits as u16));
-        let next = match flow {
-            Flow::Branch { .. } if self.random.below(2) == 0 => behind,
-            Flow::Branch { .. } | Flow::Jump { .. } => flow.target(pc, Xlen::Rv64).unwrap(),
-            Flow::Indirect { .. } => BASE + 2 * self.random.below(SLOTS),
-            _ => behind,
-        };
-        self.pcs[hart] = next;
-        let (mode, time) = (Mode::M, self.time);
-        self.time += 1;
-        let insn = Insn {
-            pc,
-            next,
-            bits,
-            mode,
-            time,
-            ..Insn::default()
-        };
-        (HartId(hart as u32), insn)
-    }
-}
-
-/// Settings of a format, with as many sources as there are harts.
-fn settings(text: &str, harts: usize) -> (Config, Settings) {
-    let config = Config::parse(text, Path::new("t.toml")).unwrap();
-    let mut config = config.over(Config::defaults());
-    config.hart.harts = Some(Setting::default(harts as u32));
-    config.make_room_for_harts();
-    let format = match text.contains("[etrace]") {
-        true => Format::Etrace,
-        false => Format::Ntrace,
-    };
-    let settings = format.settings(&config, Xlen::Rv64).unwrap();
-    (config, settings)
-}
+use changing::{World, settings};
 
 /// The trace of a world, its steps, and the code that ran.
 fn traced(
@@ -201,7 +33,7 @@ fn traced(
     };
     let filter = FilterConfig::default();
     let mut writer = TraceWriter::new(&settings, port, &filter, options, put).unwrap();
-    let mut world = World::new(seed, harts);
+    let mut world = World::new(seed, harts, 1, false);
     world.gentle = text.lines().count() > 1 && text.contains("[etrace]");
     let mut steps = Vec::new();
     for _ in 0..6_000 {

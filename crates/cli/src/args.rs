@@ -1,5 +1,6 @@
 //! The command line as typed: commands, flags and their help.
 
+mod code;
 mod compare;
 mod ctr;
 mod report;
@@ -10,6 +11,7 @@ mod trace;
 mod verify;
 mod views;
 
+pub(crate) use code::Code;
 pub(crate) use compare::{Compare, CompareFormat};
 pub(crate) use ctr::{Ctr, CtrFormat};
 pub(crate) use report::{Report, Timeline, TimelineFormat, View};
@@ -48,6 +50,7 @@ Examples:
   hartrace log spike.log --to pc         convert a log
   hartrace run prog.elf --trace ntrace=t run a program and trace it
   hartrace decode t -e prog.elf          list the instructions of a trace
+  hartrace code -e prog.elf --patches p -o c  describe code that changed
   hartrace dump t                        list the messages of a trace
   hartrace convert t --to etrace -o u    convert a trace to another format
   hartrace profile t -e prog.elf         see where the time went
@@ -197,6 +200,9 @@ pub(crate) enum Command {
     /// Encode a log as a trace
     #[command(after_help = trace::ENCODE_EXAMPLES)]
     Encode(Encode),
+    /// Make a code history: which code was where, and when it changed
+    #[command(after_help = code::EXAMPLES)]
+    Code(Code),
     /// Show the messages, packets or groups of a trace
     #[command(after_help = trace::DUMP_EXAMPLES)]
     Dump(Dump),

@@ -2,6 +2,7 @@
 
 mod branches;
 mod calls;
+mod code;
 mod compare;
 mod config;
 mod convert;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Info(args) => info::run(args, talk),
         Command::Log(args) => log::run(args, talk),
         Command::Encode(args) => encode::run(args, talk),
+        Command::Code(args) => code::run(args, talk),
         Command::Dump(args) => dump::run(args, talk),
         Command::Decode(args) => decode::run(args, talk),
         Command::Stats(args) => stats::run(args, talk),

@@ -1,5 +1,6 @@
 //! How a command ends without success.
 
+use hartrace_capture::code_history::CodeSourceError;
 use hartrace_capture::compare::PlanError;
 use hartrace_capture::config::{CtrError, LoadError, ParameterError};
 use hartrace_capture::input::InputError;
@@ -48,6 +49,7 @@ macro_rules! diagnosed {
 }
 
 diagnosed!(
+    CodeSourceError,
     CtrError,
     DecodeError,
     InputError,

@@ -348,7 +348,8 @@ impl Consumer for Check {
             | Event::Mark(_)
             | Event::Code(_)
             | Event::DataGap(_)
-            | Event::Warning(_) => ControlFlow::Continue(()),
+            | Event::Warning(_)
+            | Event::Unconfirmed(_) => ControlFlow::Continue(()),
         }
     }
 }

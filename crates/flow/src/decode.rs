@@ -160,6 +160,10 @@ pub trait Source<P: Protocol>: Debug {
         cx: &mut Ctx<'_, '_, P::Settings, C>,
     ) -> Result<(), Reason>;
 
+    /// Whether a message that was decoded has reported where the hart is now, so that
+    /// nothing of that depends on the code before.
+    fn is_placed(&mut self, message: &P::Message<'_>) -> bool;
+
     /// Something is wrong at this offset; these bytes say nothing usable.
     fn lose(&mut self, reason: Reason, at: u64, bytes: u64);
 

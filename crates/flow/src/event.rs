@@ -39,6 +39,8 @@ pub enum Event {
     DataGap(DataGap),
     /// Something may be missing here; decoding goes on.
     Warning(Warning),
+    /// Instructions given last may have been others.
+    Unconfirmed(Unconfirmed),
 }
 
 /// Retired instructions that are contiguous in memory, up to and
@@ -342,6 +344,17 @@ pub struct Warning {
     /// Instructions may be missing. Otherwise only what is not part of the flow
     /// of control is left out.
     pub is_loss: bool,
+}
+
+/// Instructions that were decoded with code that may have been another one at the time: it
+/// changed between the two times that the trace reports, or the code history is not certain
+/// of it. Nothing in the trace contradicts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// How many of the instructions given last, at least one.
+    pub insns: u64,
+    /// Address of the first instruction that is in doubt.
+    pub address: u64,
 }
 
 /// Why there is a gap: a stable code such as `NT0203` and the value that

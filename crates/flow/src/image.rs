@@ -24,7 +24,7 @@ use segments::{Segment, Segments};
 use versions::Holes;
 
 pub use elf::{ImageError, elf_bias};
-pub use versions::{Since, Spot, Version};
+pub use versions::{Sighting, Since, Spot, Version};
 
 /// One view of code memory in an [`Image`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -109,11 +109,13 @@ pub use code_history::{CodeHistory, CodePiece, CodeRecorder, NamedSync, VaryingC
 pub use decode::Decode;
 pub use event::{
     Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,
-    Part, Reason, Run, TiedRuns, Warning,
+    Part, Reason, Run, TiedRuns, Unconfirmed, Warning,
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
-pub use image::{Fetched, Image, ImageError, Insns, Since, SpaceId, Spot, Version, elf_bias};
+pub use image::{
+    Fetched, Image, ImageError, Insns, Sighting, Since, SpaceId, Spot, Version, elf_bias,
+};
 pub use ingress::{
     Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth,
     PassRuns, Passing, Port, PortConfig, Retirement, Retires, Trigger,

@@ -211,7 +211,8 @@ impl Consumer for Replay<'_> {
             }
             Event::Mark(Mark::Sync(_) | Mark::Vendor(_))
             | Event::DataGap(_)
-            | Event::Warning(_) => {}
+            | Event::Warning(_)
+            | Event::Unconfirmed(_) => {}
             Event::Mark(mark) => {
                 hart.flush(image, id, None, out);
                 if let Some(signal) = hart.signal(*mark) {

@@ -15,6 +15,7 @@ mod versions;
 mod watch;
 
 use self::part::{locate, trim};
+pub(crate) use self::versions::Doubts;
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::stretch::{ANY, Name};
@@ -101,6 +102,10 @@ pub struct Walk {
     context: Option<Context>,
     /// How often it came to an address that its space has no code for.
     landed: u64,
+    /// What was walked with code that may have been another one, and whether there is
+    /// anything of it to report after the message.
+    doubts: Doubts,
+    alert: bool,
     /// An instruction given out, and how many there were with it: the last one
     /// while that is still `insns`.
     last: (u64, u64),
@@ -131,6 +136,8 @@ impl Walk {
             time: None,
             context: None,
             landed: 0,
+            doubts: Doubts::default(),
+            alert: false,
             last: (0, 0),
             pause: false,
         }

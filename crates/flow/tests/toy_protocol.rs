@@ -261,6 +261,10 @@ impl decode::Source<Toy> for Source {
         Ok(())
     }
 
+    fn is_placed(&mut self, _: &Message) -> bool {
+        false
+    }
+
     fn lose(&mut self, reason: Reason, at: u64, bytes: u64) {
         self.track.lose(reason, at, bytes);
     }

@@ -195,6 +195,11 @@ enum Line<'a> {
         offset: u64,
         loss: bool,
     },
+    Unconfirmed {
+        hart: u32,
+        insns: u64,
+        address: Hex,
+    },
 }
 
 /// Where the hart went after a run; unknown if the run was cut after a branch
@@ -275,6 +280,11 @@ fn line<'s>(
             value: Hex(warning.reason.value),
             offset: warning.at,
             loss: warning.is_loss,
+        },
+        Event::Unconfirmed(unconfirmed) => Line::Unconfirmed {
+            hart,
+            insns: unconfirmed.insns,
+            address: Hex(unconfirmed.address),
         },
     })
 }

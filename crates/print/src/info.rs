@@ -32,7 +32,7 @@ mod text;
 
 use crate::json::{self, Hex};
 use crate::stats::Warning;
-use crate::words;
+use crate::words::{self, count};
 use hartrace_capture::code_history::CodeFile;
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
@@ -45,6 +45,7 @@ use hartrace_capture::survey::{self, Survey};
 use hartrace_capture::trace;
 use hartrace_isa::Isa;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -441,6 +442,10 @@ pub struct CodeHistory {
     /// Places where the code changed, and how often.
     varying: u64,
     versions: u64,
+    /// Versions that may have been others.
+    doubtful: u64,
+    /// Contexts with versions of their own.
+    contexts: u64,
     /// Synchronisation messages from which versions count.
     messages: u64,
 }
@@ -449,19 +454,36 @@ impl From<&CodeFile> for CodeHistory {
     fn from(file: &CodeFile) -> CodeHistory {
         let history = &file.history;
         let bytes = history.pieces.iter().map(|piece| piece.bytes.len() as u64);
-        let versions = history
-            .varying
-            .iter()
-            .map(|code| code.versions.len() as u64);
+        let versions = || history.varying.iter().flat_map(|code| &code.versions);
+        let contexts: BTreeSet<_> = versions().filter_map(|version| version.context).collect();
         CodeHistory {
             isa: file.isa.to_string(),
             pieces: history.pieces.len() as u64,
             constant_bytes: bytes.sum(),
             varying: history.varying.len() as u64,
-            versions: versions.sum(),
+            versions: versions().count() as u64,
+            doubtful: versions().filter(|version| version.doubtful).count() as u64,
+            contexts: contexts.len() as u64,
             messages: history.syncs.len() as u64,
         }
     }
+}
+
+/// A code history that was made, in a line, and the bytes of its file.
+#[must_use]
+pub fn made(file: &CodeFile, bytes: u64) -> String {
+    let code = CodeHistory::from(file);
+    let constant = count(code.constant_bytes, "byte");
+    let mut text = format!("code history: {constant} of constant code");
+    if code.varying > 0 {
+        let versions = count(code.versions, "version");
+        let places = count(code.varying, "place");
+        text += &format!(", {versions} at {places}");
+    }
+    if code.doubtful > 0 {
+        text += &format!(", {} of them in doubt", code.doubtful);
+    }
+    text + &format!("; {}", count(bytes, "byte"))
 }
 
 /// The settings in a configuration.

@@ -127,6 +127,10 @@ pub fn text(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "traps      {}", report.traps)?;
     writeln!(out, "gaps       {}", report.gaps)?;
+    if report.unconfirmed > 0 {
+        let insns = count(report.unconfirmed, "instruction");
+        writeln!(out, "           {insns} unconfirmed")?;
+    }
     for gaps in &report.data_gaps {
         let DataGap { at, reason } = gaps.first;
         writeln!(

@@ -60,6 +60,7 @@ impl Consumer for Follow<'_> {
             Event::DataGap(gap) => [8, gap.at, 0, 0],
             Event::Code(space) => [9, space.index() as u64, 0, 0],
             Event::Warning(warning) => [7, warning.at, u64::from(warning.is_loss), 0],
+            Event::Unconfirmed(what) => [10, what.insns, what.address, 0],
         };
         for field in fields.into_iter().chain([u64::from(hart.0)]) {
             self.hash = (self.hash.rotate_left(5) ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15);

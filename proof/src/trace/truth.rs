@@ -450,6 +450,9 @@ impl<F: Format> Consumer for Truth<F> {
             Event::Warning(warning) => {
                 self.compare(id, |_, _, _| Err(format!("unexpected: {warning:?}")))
             }
+            Event::Unconfirmed(what) => {
+                self.compare(id, |_, _, _| Err(format!("unexpected: {what:?}")))
+            }
         }
     }
 }

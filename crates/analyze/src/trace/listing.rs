@@ -12,7 +12,7 @@ use crate::spaces::Spaces;
 use crate::stacks::{Grouping, Odd, OddJump, StackSink};
 use hartrace_flow::{
     AccessKind, Cause, Consumer, DataAccess, DataGap, Event, Gap, HartId, Image, Mark, Ownership,
-    PerHart, Run, Touch, Trap, Warning,
+    PerHart, Run, Touch, Trap, Unconfirmed, Warning,
 };
 use hartrace_isa::csr;
 use std::fmt;
@@ -281,6 +281,7 @@ impl Page<'_> {
             Event::Gap(event) => (alarm, gap(event)),
             Event::DataGap(event) => (alarm, data_gap(event)),
             Event::Warning(event) => (alarm, warning(event)),
+            Event::Unconfirmed(event) => (alarm, unconfirmed(event)),
         };
         self.say(Some(hart), colour, text);
     }
@@ -369,6 +370,18 @@ fn data_gap(gap: &DataGap) -> String {
 
 fn warning(warning: &Warning) -> String {
     format!("warning at byte {:#x}: {}", warning.at, warning.reason)
+}
+
+fn unconfirmed(unconfirmed: &Unconfirmed) -> String {
+    let Unconfirmed { insns, address } = unconfirmed;
+    let (before, are) = match insns {
+        1 => ("the instruction".to_owned(), "is"),
+        _ => (format!("the {insns} instructions"), "are"),
+    };
+    format!(
+        "unconfirmed: {before} before this {are} decoded with code that may have changed, at \
+         {address:#x}"
+    )
 }
 
 /// `load 4 0x80001000 = 0x2a`, `add 4 0x80001000 = 0x2b, was 0x2a`,

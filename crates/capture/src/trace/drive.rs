@@ -9,7 +9,7 @@ use crate::input::{Halt, Input, InputError, is_stdin};
 use crate::shard::Sharding;
 use hartrace_flow::{
     Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Ownership,
-    Reason, Run, TiedRuns, Warning, boot,
+    Reason, Run, TiedRuns, Unconfirmed, Warning, boot,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -52,6 +52,11 @@ pub struct Decoded {
     pub data_gaps: Vec<DataGaps>,
     /// What else was reported, the first kind first.
     pub warnings: Vec<Warned>,
+    /// Instructions that were decoded with code that may have been another one at the
+    /// time.
+    pub unconfirmed: u64,
+    /// The first of them.
+    pub first_unconfirmed: Option<Unconfirmed>,
 }
 
 /// Gaps of data trace of one kind.
@@ -151,6 +156,8 @@ impl Decoded {
         self.gaps += part.gaps;
         self.contradictions += part.contradictions;
         self.lost += part.lost;
+        self.unconfirmed += part.unconfirmed;
+        self.first_unconfirmed = self.first_unconfirmed.or(part.first_unconfirmed);
         for hart in part.harts {
             self.appeared(hart);
         }
@@ -258,6 +265,10 @@ impl<C: Consumer> Consumer for Watch<C> {
             Event::Warning(first) => {
                 let (first, count) = (*first, 1);
                 self.decoded.warn(Warned { first, count });
+            }
+            Event::Unconfirmed(what) => {
+                self.decoded.unconfirmed += what.insns;
+                self.decoded.first_unconfirmed.get_or_insert(*what);
             }
             _ => {}
         }

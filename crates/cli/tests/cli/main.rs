@@ -11,6 +11,7 @@ mod bad_elf;
 mod bad_usage;
 mod cases;
 mod causes;
+mod code;
 mod code_history;
 mod compare;
 mod config;

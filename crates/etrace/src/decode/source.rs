@@ -125,6 +125,15 @@ impl decode::Source<ETrace> for Source {
         done.map_err(reason)
     }
 
+    fn is_placed(&mut self, message: &Message) -> bool {
+        // The tables of the optional modes follow the code.
+        let is_sync = match message {
+            Message::Packet(packet) | Message::Timed(packet, _) => packet.format() == 3,
+            _ => false,
+        };
+        self.named && (is_sync || !self.modal)
+    }
+
     #[cold]
     fn lose(&mut self, reason: Reason, at: u64, bytes: u64) {
         self.named = false;
@@ -322,7 +331,7 @@ impl Source {
             // The packet before this one reported where the run that follows starts.
             self.resolve(Next::Flow, cx)?;
             if let Some(stamp) = self.stamp.take() {
-                self.track.event(&Event::Time(stamp), cx.out);
+                self.track.time(stamp, cx.blocks, cx.out);
             }
         }
         self.packet(packet, cx)?;
@@ -331,7 +340,7 @@ impl Source {
             && self.track.is_running()
             && let Some(time) = self.stamp.take()
         {
-            self.track.event(&Event::Time(time), cx.out);
+            self.track.time(time, cx.blocks, cx.out);
         }
         Ok(())
     }
@@ -802,7 +811,7 @@ impl Source {
         let width = cx.settings.layout.time_width;
         if width > 0 {
             let time = self.clock.absolute(field, width);
-            self.track.event(&Event::Time(time), cx.out);
+            self.track.time(time, cx.blocks, cx.out);
         }
     }
 }

@@ -93,6 +93,7 @@ impl Varying {
                 context: None,
                 since: Since::Start,
                 content: 0,
+                doubtful: false,
             }],
         }
     }
@@ -117,6 +118,7 @@ impl Varying {
             context: None,
             since,
             content,
+            doubtful: false,
         };
         match own.and_then(|own| self.last.get_mut(own)) {
             Some(own) => own.1 = content,

@@ -114,6 +114,10 @@ impl<'a, P: Protocol> Sources<'a, P> {
         if let Err(reason) = source.message(message, &mut cx) {
             source.lose(reason, place.at, place.len);
         }
+        if source.track().walk.is_alert() {
+            let placed = source.is_placed(message);
+            source.track().tell_doubt(placed, out);
+        }
         source.track().take_pause()
     }
 
@@ -194,6 +198,7 @@ impl<'a, P: Protocol> Sources<'a, P> {
         };
         for source in self.all.iter_mut().flatten() {
             source.finish(&mut cx);
+            source.track().finish(cx.out);
         }
         if absent {
             self.all.clear();

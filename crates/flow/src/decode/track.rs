@@ -2,6 +2,7 @@
 
 use core::ops::ControlFlow;
 
+use crate::walk::Doubts;
 use crate::{
     Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, NamedSync, Reason,
     ReturnStack, SpaceId, Spot, Trap, Walk, Warning,
@@ -51,6 +52,9 @@ pub struct TrackState {
     space: SpaceId,
     /// Where code has versions.
     spot: Option<Spot>,
+    /// What was walked with code that is in doubt, as if the walk had given out nothing
+    /// yet.
+    doubts: Doubts,
     stack: Option<ReturnStack>,
     unconfirmed: u64,
     doubtful: Option<u64>,
@@ -84,10 +88,14 @@ impl Track {
     /// Gives an event.
     #[inline]
     pub fn event<C: Consumer>(&mut self, event: &Event, out: &mut C) {
-        if let Event::Time(time) = event {
-            self.walk.set_time(*time);
-        }
         self.pause |= out.event(self.hart, event).is_break();
+    }
+
+    /// What follows happened at this time or later.
+    #[inline]
+    pub fn time<C: Consumer>(&mut self, time: u64, blocks: &mut Blocks<'_>, out: &mut C) {
+        self.walk.set_time(blocks, time);
+        self.event(&Event::Time(time), out);
     }
 
     /// Gives data accesses.
@@ -96,13 +104,30 @@ impl Track {
         self.pause |= out.accesses(self.hart, accesses).is_break();
     }
 
-    /// `Break` if the consumer asked for a pause since the last call.
+    /// After a message: `Break` if the consumer asked for a pause since the last call.
     #[inline(always)]
     pub(super) fn take_pause(&mut self) -> ControlFlow<()> {
         if self.walk.take_pause() | core::mem::take(&mut self.pause) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
+        }
+    }
+
+    /// After a message which may have reported where the hart is now: reports what is in
+    /// doubt.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_doubt<C: Consumer>(&mut self, placed: bool, out: &mut C) {
+        if let Some(unconfirmed) = self.walk.take_doubt(placed) {
+            self.event(&Event::Unconfirmed(unconfirmed), out);
+        }
+    }
+
+    /// The stream ends: what is still in doubt.
+    pub(super) fn finish<C: Consumer>(&mut self, out: &mut C) {
+        if let Some(unconfirmed) = self.walk.take_last_doubt() {
+            self.event(&Event::Unconfirmed(unconfirmed), out);
         }
     }
 
@@ -203,6 +228,7 @@ impl Track {
             constant: self.walk.constant(blocks),
             space: self.walk.home(),
             spot: blocks.image().varies().then(|| self.walk.spot()),
+            doubts: self.walk.doubts().moved(self.walk.instructions(), 0),
             stack: self.walk.clone().stack().cloned(),
             unconfirmed: self.walk.instructions().wrapping_sub(self.confirmed),
             doubtful: self
@@ -231,6 +257,7 @@ impl Track {
         }
         self.phase = state.phase;
         let done = self.walk.instructions();
+        self.walk.set_doubts(state.doubts.moved(0, done));
         self.confirmed = done.wrapping_sub(state.unconfirmed);
         self.doubtful = state.doubtful.map(|since| done.wrapping_sub(since));
     }

@@ -45,6 +45,9 @@ pub struct Version {
     pub since: Since,
     /// Which of the contents.
     pub content: usize,
+    /// It may have been another one: whoever made the history knows that something
+    /// changed the code, but not when, or into what.
+    pub doubtful: bool,
 }
 
 /// A moment in the execution of a hart, as far as a decoder knows it.
@@ -72,6 +75,18 @@ impl Spot {
     }
 }
 
+/// The version of the code at an address that a hart sees at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Where it is; `None` if it is not known which version it is, or if there is none.
+    pub space: Option<SpaceId>,
+    /// The time at which another one takes its place: until a later time is reported, this
+    /// may have happened already. 0 if it depends on the time, and none was reported.
+    pub until: Option<u64>,
+    /// It may have been another one.
+    pub doubtful: bool,
+}
+
 /// Inserts something in order; mostly it is the last.
 fn insert<T>(list: &mut Vec<T>, new: T, key: impl Fn(&T) -> u64) {
     let at = list.partition_point(|known| key(known) < key(&new));
@@ -83,6 +98,7 @@ fn insert<T>(list: &mut Vec<T>, new: T, key: impl Fn(&T) -> u64) {
 struct Change {
     since: Since,
     space: SpaceId,
+    doubtful: bool,
 }
 
 /// The versions that one hart, or one context, sees one after the other.
@@ -100,16 +116,31 @@ impl Sight {
             && (self.context.is_none() || self.context == spot.context)
     }
 
-    /// The version at a moment; `None` if it is not known.
-    fn at(&self, spot: &Spot) -> Option<SpaceId> {
+    /// The version at a moment.
+    fn at(&self, spot: &Spot) -> Sighting {
         let past = |change: &Change| spot.is_past(change.since);
+        let time = |change: &Change| match change.since {
+            Since::Time(time) => Some(time),
+            _ => None,
+        };
         // All are placed alike: if one can be judged, all can.
-        past(self.changes.last()?)?;
+        let last = self.changes.last();
+        if last.and_then(past).is_none() {
+            return Sighting {
+                space: None,
+                until: last.and_then(time).map(|_| 0),
+                doubtful: false,
+            };
+        }
         let behind = self
             .changes
             .partition_point(|change| past(change) == Some(true));
-        let change = self.changes.get(behind.checked_sub(1)?)?;
-        Some(change.space)
+        let now = behind.checked_sub(1).and_then(|at| self.changes.get(at));
+        Sighting {
+            space: now.map(|change| change.space),
+            until: self.changes.get(behind).and_then(time),
+            doubtful: now.is_some_and(|change| change.doubtful),
+        }
     }
 }
 
@@ -168,7 +199,9 @@ impl Image {
     /// // A nop that became `c.jr ra` 100 halfwords after the message at offset 7.
     /// let mut image = Image::new();
     /// image.add_raw(SpaceId::FIRST, 0x1000, &[1, 0, 1, 0, 1, 0], Isa::RV64GC);
-    /// let version = |since, content| Version { hart: None, context: None, since, content };
+    /// let version = |since, content| Version {
+    ///     hart: None, context: None, since, content, doubtful: false,
+    /// };
     /// let patched = Since::Sync { offset: 7, halfwords: 100 };
     /// let versions = [version(Since::Start, 0), version(patched, 1)];
     /// image.vary(0x1002..0x1004, &[&[1, 0], &[0x82, 0x80]], &versions, Isa::RV64GC);
@@ -201,6 +234,7 @@ impl Image {
             let change = Change {
                 since: version.since,
                 space,
+                doubtful: version.doubtful,
             };
             let (hart, context) = (version.hart, version.context);
             let known = sights.iter_mut();
@@ -225,9 +259,23 @@ impl Image {
     /// hole in it. `None` if it is not known which.
     #[must_use]
     pub fn space_at(&self, space: SpaceId, pc: u64, spot: &Spot) -> Option<SpaceId> {
+        self.sight(space, pc, spot).space
+    }
+
+    /// The same, with what is known of it.
+    #[must_use]
+    pub fn sight(&self, space: SpaceId, pc: u64, spot: &Spot) -> Sighting {
+        let known = |space| Sighting {
+            space,
+            until: None,
+            doubtful: false,
+        };
         match self.holes.find(pc) {
-            None => Some(space),
-            Some(hole) => hole.sights.iter().find(|s| s.is_of(spot))?.at(spot),
+            None => known(Some(space)),
+            Some(hole) => match hole.sights.iter().find(|sight| sight.is_of(spot)) {
+                Some(sight) => sight.at(spot),
+                None => known(None),
+            },
         }
     }
 

@@ -105,6 +105,16 @@ impl decode::Source<NTrace> for Source {
         done.map_err(reason)
     }
 
+    fn is_placed(&mut self, message: &Message<'_>) -> bool {
+        // Wrong code makes wrong calls.
+        let stacks = self.track.walk.stack().is_some();
+        let jump = matches!(
+            message.body,
+            Body::IndirectBranch { .. } | Body::IndirectBranchHist { .. }
+        );
+        message.body.sync().is_some() || jump && !stacks
+    }
+
     #[cold]
     fn lose(&mut self, reason: Reason, at: u64, bytes: u64) {
         self.clock.lose();
@@ -516,7 +526,7 @@ impl Source {
     #[inline]
     fn tell_time<C: Consumer>(&mut self, stamp: Option<u64>, cx: &mut Ctx<'_, '_, C>) {
         if let Some(time) = stamp.and_then(|stamp| self.clock.relative(stamp)) {
-            self.track.event(&Event::Time(time), cx.out);
+            self.track.time(time, cx.blocks, cx.out);
         }
     }
 
@@ -527,7 +537,7 @@ impl Source {
         cx: &mut Ctx<'_, '_, C>,
     ) {
         let time = self.clock.absolute(stamp, config.width);
-        self.track.event(&Event::Time(time), cx.out);
+        self.track.time(time, cx.blocks, cx.out);
     }
 }
 

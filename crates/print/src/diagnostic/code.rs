@@ -95,6 +95,10 @@ codes! {
     DoubtfulJumps "HT0125" exit 3,
     /// A file that is not a code history, or a damaged one.
     BadCodeHistory "HT0126" exit 1,
+    /// Instructions decoded with code that may have been another one.
+    Unconfirmed "HT0127" exit 3,
+    /// Something that a code history cannot be made of.
+    BadCodeSource "HT0128" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.

@@ -2,7 +2,9 @@
 
 use super::{Code, Diagnostic};
 use crate::words::count;
-use hartrace_capture::code_history::CodeFileError;
+use hartrace_capture::code_history::{
+    CodeFileError, CodeSourceError, MakeError, Missing, MissingCode, PerfError, PerfMisfit,
+};
 use hartrace_capture::config::Origin;
 use hartrace_capture::detect::{self, Kind};
 use hartrace_capture::elf_info::ElfError;
@@ -84,6 +86,89 @@ pub fn bad_code_history(path: &Path, error: &CodeFileError) -> Diagnostic {
         }
         CodeFileError::Version(_) => diagnostic.help("update hartrace, or make the trace again"),
         _ => diagnostic.help("copy the file again, or make the trace again"),
+    }
+}
+
+/// Names in a message at most.
+const SHOWN: usize = 8;
+
+/// Mappings whose code is not known.
+#[must_use]
+pub fn missing_code(path: &Path, missing: &[MissingCode]) -> Vec<Diagnostic> {
+    let mut seen: Vec<(&str, Missing, u64)> = Vec::new();
+    for code in missing {
+        let known = seen.iter_mut();
+        match known
+            .into_iter()
+            .find(|(file, why, _)| (*file, *why) == (&code.file, code.why))
+        {
+            Some((_, _, count)) => *count += 1,
+            None => seen.push((&code.file, code.why, 1)),
+        }
+    }
+    let name = input::name(path);
+    let one = |(file, why, mappings): &(&str, Missing, u64)| {
+        let message = format!("{name}: the code of `{file}` is missing: {why}");
+        let diagnostic = Diagnostic::new(Code::BadCodeSource, message);
+        let diagnostic = match mappings {
+            1 => diagnostic,
+            _ => diagnostic.note(format!("it is mapped {mappings} times")),
+        };
+        match why {
+            Missing::NotFound | Missing::OtherBuild => {
+                diagnostic.help("give the folder with the files of the target with --sysroot")
+            }
+            Missing::NoKernel => diagnostic.help("give the kernel's ELF file with --vmlinux"),
+            Missing::Module => {
+                diagnostic.help("give the kernel's memory with --core, as /proc/kcore has it")
+            }
+            Missing::NoFile => diagnostic,
+        }
+    };
+    seen.iter().take(SHOWN).map(one).collect()
+}
+
+impl From<CodeSourceError> for Diagnostic {
+    fn from(error: CodeSourceError) -> Diagnostic {
+        let message = error.to_string();
+        let bad = || Diagnostic::new(Code::BadCodeSource, message);
+        match error {
+            CodeSourceError::Input(error) => error.into(),
+            CodeSourceError::Program(error) => error.into(),
+            CodeSourceError::Make(_, MakeError::Mismatch { .. }) => bad()
+                .note("the bytes after `was` are those that a patch replaces")
+                .help("check that the list belongs to this program, and the order of its times"),
+            CodeSourceError::Make(_, MakeError::Mixed { .. }) => {
+                bad().help("use `time` or `message` for all changes of the same code")
+            }
+            CodeSourceError::Nothing => {
+                bad().help("give a program with -e, memory with --raw, or patches with bytes")
+            }
+            CodeSourceError::Perf(_, PerfError::Compressed(_)) => {
+                bad().help("record without -z, or decompress the file with `perf inject`")
+            }
+            CodeSourceError::Perf(_, PerfError::NotPerf) => {
+                bad().help("give a file that `perf record` wrote")
+            }
+            CodeSourceError::Perf(_, PerfError::CutOff(_)) => bad()
+                .note("patches that are missing would make wrong code of the rest")
+                .help("copy the file again, or let perf end in good order"),
+            CodeSourceError::Perf(..) => bad().help("copy the file again"),
+            CodeSourceError::Misfit(_, PerfMisfit::WhichProcess(processes)) => {
+                let shown = processes.iter().take(SHOWN);
+                let shown: Vec<String> = shown.map(|(pid, name)| format!("{pid} {name}")).collect();
+                let more = if processes.len() > SHOWN { ", ..." } else { "" };
+                bad()
+                    .note(format!("processes: {}{more}", shown.join(", ")))
+                    .help(
+                        "choose one with --context PID, say in which contexts they run with \
+                     --context PID=CONTEXT, or that the context is the process with --context pid",
+                    )
+            }
+            CodeSourceError::Misfit(..) => bad().help("give the kernel that ran with --vmlinux"),
+            CodeSourceError::Core(path, error) => bad_elf(&path, &[], &error),
+            CodeSourceError::Patch(..) | CodeSourceError::Make(..) => bad(),
+        }
     }
 }
 

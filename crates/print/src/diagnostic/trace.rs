@@ -221,6 +221,11 @@ pub fn judge(
         findings.add(wrong_program(decoded, path), strict);
         return findings;
     }
+    findings.warnings.extend(
+        decoded
+            .first_unconfirmed
+            .map(|_| unconfirmed(decoded, &name)),
+    );
     let data_gaps = decoded.data_gap_count();
     let message = match (decoded.gaps, data_gaps) {
         (gaps, 0) => format!("{name} has {}", count(gaps, "gap")),
@@ -233,6 +238,9 @@ pub fn judge(
     let diagnostic = Diagnostic::new(Code::Gaps, message);
     let more = decoded.gaps - decoded.first.len() as u64;
     match decoded.gaps + data_gaps {
+        0 if strict && decoded.unconfirmed > 0 => {
+            findings.error = findings.warnings.pop();
+        }
         0 => findings.error = doubt(&decoded.warnings, path, strict),
         _ if strict => {
             findings.error = Some(diagnostic.help("leave out --strict to continue anyway"));
@@ -244,6 +252,20 @@ pub fn judge(
         _ => {}
     }
     findings
+}
+
+/// Instructions decoded with code that may have been another one.
+fn unconfirmed(decoded: &Decoded, name: &str) -> Diagnostic {
+    let insns = count(decoded.unconfirmed, "instruction");
+    let message = format!("{name}: {insns} unconfirmed, decoded with code that may have changed");
+    let diagnostic = Diagnostic::new(Code::Unconfirmed, message);
+    match decoded.first_unconfirmed {
+        Some(first) => diagnostic.note(format!(
+            "the first code in doubt is at {:#x}",
+            first.address
+        )),
+        None => diagnostic,
+    }
 }
 
 /// A trace that contradicts the program almost at once.

@@ -241,7 +241,14 @@ fn write_code(code: &CodeHistory, out: &mut impl Write) -> io::Result<()> {
     row(out, "constant", format_args!("{bytes} in {pieces}"))?;
     let versions = count(code.versions, "version");
     let places = count(code.varying, "place");
-    row(out, "varying", format_args!("{versions} at {places}"))
+    row(out, "varying", format_args!("{versions} at {places}"))?;
+    if code.contexts > 0 {
+        row(out, "contexts", code.contexts)?;
+    }
+    if code.doubtful > 0 {
+        row(out, "in doubt", count(code.doubtful, "version"))?;
+    }
+    Ok(())
 }
 
 fn write_config(config: &Settings, out: &mut impl Write) -> io::Result<()> {

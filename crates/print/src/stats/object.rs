@@ -116,6 +116,7 @@ struct Decoded {
     traps: u64,
     gaps: u64,
     data_gaps: u64,
+    unconfirmed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     doubts: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +152,7 @@ pub fn json(counted: &Counted<'_>, out: &mut impl Write) -> io::Result<()> {
         traps: report.traps,
         gaps: report.gaps,
         data_gaps: report.data_gap_count(),
+        unconfirmed: report.unconfirmed,
         doubts: counted.doubts.map(|doubts| doubts.count),
         doubtful_instructions: counted.doubts.map(|doubts| doubts.instructions),
     });

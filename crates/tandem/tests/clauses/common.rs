@@ -142,6 +142,7 @@ impl Consumer for Events {
             Event::Mark(m) => format!("{m:?}"),
             Event::Warning(warning) => format!("{warning:?}"),
             Event::DataGap(gap) => format!("{gap:?}"),
+            Event::Unconfirmed(what) => format!("{what:?}"),
             Event::Gap(g) => format!("gap {:x} {} {}", g.at, g.reason.code, g.bytes),
         });
         match self.pause {
