@@ -13,6 +13,7 @@ use std::io::{self, Cursor, Write};
 use std::rc::Rc;
 use std::time::Instant;
 
+use hartrace_flow::erase::Dyn;
 use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
 use hartrace_hart::host::{Disk, Host, Writes};
 use hartrace_hart::{BootFiles, Config, Machine, Platform, Region, Stop, System, Virtio};
@@ -96,10 +97,17 @@ pub fn command(args: &[String]) -> Result<(), String> {
             let begin = Instant::now();
             let disk = !given.modules.is_empty();
             let (done, traced) = match trace {
-                None => (run(harts, &files, disk, &mut NoObserver)?, None),
+                None => (
+                    {
+                        let nothing = (Wants::NOTHING, &mut NoObserver as &mut Dyn<'_>);
+                        run(harts, &files, disk, nothing)?
+                    },
+                    None,
+                ),
                 Some(text) => {
-                    let boot =
-                        traced::trace(text, harts, |observer| run(harts, &files, disk, observer))?;
+                    let boot = traced::trace(text, harts, |observer| {
+                        run(harts, &files, disk, (Wants::STEPS, observer))
+                    })?;
                     (boot.0, Some(boot.1))
                 }
             };
@@ -169,11 +177,11 @@ impl Observer for NoObserver {
 }
 
 /// Boots, types, and checks what is printed. Gives that and the instructions.
-fn run<O: Observer>(
+fn run(
     harts: u32,
     files: &BootFiles<'_>,
     disk: bool,
-    observer: &mut O,
+    (wants, observer): (Wants, &mut Dyn<'_>),
 ) -> Result<(String, u64), String> {
     let (typed, printed) = script(harts, disk);
     let mut image = format!("{LINE}\n").into_bytes();
@@ -204,7 +212,7 @@ fn run<O: Observer>(
     let machine = Machine::new(config, host.with_disks(vec![image]));
     let mut machine = machine.map_err(|error| error.to_string())?;
     machine.boot(system).map_err(|error| error.to_string())?;
-    let stop = machine.run(LIMIT, observer);
+    let stop = machine.run_any(LIMIT, wants, observer);
     let finished = machine.host().finish();
     finished.map_err(|error| error.to_string())?;
     let output = String::from_utf8_lossy(&seen.0.borrow()).into_owned();

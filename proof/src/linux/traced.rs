@@ -10,6 +10,7 @@ use hartrace_capture::code_history::CodeFile;
 use hartrace_capture::config::{Config, Setting};
 use hartrace_capture::shard::Sharding;
 use hartrace_capture::trace::{Decoder, Format, Settings, TraceWriter, WriteOptions};
+use hartrace_flow::erase::Dyn;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
     Consumer, Decode as _, Effects, Event, Gather, HartId, Image, Observer, Run, Step, Straights,
@@ -117,7 +118,7 @@ impl Gather for Part {
 pub(super) fn trace<T>(
     text: &str,
     harts: u32,
-    run: impl FnOnce(&mut (&mut TraceWriter<'_>, &mut Paths)) -> Result<T, String>,
+    run: impl FnOnce(&mut Dyn<'_>) -> Result<T, String>,
 ) -> Result<(T, Traced), String> {
     let config = Config::parse(text, Path::new("proof.toml")).map_err(|e| format!("{e:?}"))?;
     let mut config = config.over(Config::defaults());
