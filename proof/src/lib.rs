@@ -20,6 +20,7 @@ pub mod lockstep;
 pub mod model;
 pub mod ntrace;
 pub mod objdump;
+pub mod processes;
 pub mod speed;
 pub mod tandem;
 pub mod torture;

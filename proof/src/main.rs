@@ -96,6 +96,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::linux::command,
     ),
     (
+        "processes",
+        "--bios FILE --kernel FILE --initrd FILE [--elf FILE]...: profiles by context are true",
+        hartrace_proof::processes::command,
+    ),
+    (
         "model",
         "[--count N] [--seed N] [--length N]: the hart as a model tells all it does",
         hartrace_proof::model::command,

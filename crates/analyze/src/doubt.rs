@@ -25,6 +25,9 @@ const MANY: usize = 1 << 16;
 /// Bytes of code before a jump that are examined.
 const REACH: u64 = 1 << 16;
 
+/// Instructions of a function in which a switch of stacks is searched for: they are short.
+const SWITCH: u64 = 256;
+
 /// The frame pointer, from which a stack pointer may be computed.
 const S0: Reg = Reg::new(8);
 
@@ -100,7 +103,10 @@ impl Judge {
                 self.known.clear();
             }
             let known = self.known.entry((space, jump.from));
-            doubtful = !*known.or_insert_with(|| leaves(image, space, jump.from, functions));
+            doubtful = !*known.or_insert_with(|| {
+                leaves(image, space, jump.from, functions)
+                    || calls_a_switch(image, space, jump.from, functions)
+            });
         }
         jump.doubtful = doubtful;
         if doubtful {
@@ -149,6 +155,44 @@ fn leaves(image: &Image, space: SpaceId, site: u64, functions: &Functions) -> bo
         }
     }
     frame.left
+}
+
+/// Whether the function of a jump calls one directly that changes stacks, as a scheduler
+/// does: then it returns to what another thread had called it from.
+fn calls_a_switch(image: &Image, space: SpaceId, site: u64, functions: &Functions) -> bool {
+    let Some(start) = functions.of(site).map(|id| functions.get(id).start) else {
+        return false;
+    };
+    let code = image.insns(space, start, REACH);
+    let code = code.take_while(|(pc, _)| *pc < site);
+    let mut callees = code.filter_map(|(pc, insn)| match Flow::of(insn.bits, insn.isa) {
+        flow @ Flow::Jump {
+            link: Link::Call, ..
+        } => flow.target(pc, insn.isa.xlen()),
+        _ => None,
+    });
+    callees.any(|callee| switches(image, space, callee, functions))
+}
+
+/// Whether a function returns with another stack than it was called with.
+fn switches(image: &Image, space: SpaceId, callee: u64, functions: &Functions) -> bool {
+    let function = functions.of(callee).map(|id| functions.get(id));
+    let Some(function) = function.filter(|f| f.start == callee && f.end > callee) else {
+        return false;
+    };
+    let code = image.insns(space, callee, SWITCH);
+    let mut code = code.take_while(|(pc, _)| *pc < function.end);
+    code.any(|(pc, insn)| {
+        let flow = Flow::of(insn.bits, insn.isa);
+        let returns = matches!(
+            flow,
+            Flow::Indirect {
+                link: Link::Return,
+                ..
+            }
+        );
+        returns && leaves(image, space, pc, functions)
+    })
 }
 
 /// What straight-line code does to the registers that lead back to the caller.
@@ -251,6 +295,27 @@ mod tests {
         // Where code begins is not known.
         let nowhere = Functions::new();
         assert!(leaves(&Image::new(), SpaceId::FIRST, 0x1000, &nowhere));
+    }
+
+    /// A scheduler: what it calls changes stacks, so it returns anywhere.
+    #[test]
+    fn schedulers_return_to_other_threads() {
+        let schedule = |switch: [u32; 3]| {
+            let mut image = Image::new();
+            // addi sp,sp,-16; jal ra,.+16; addi sp,sp,16; ret; nop; and what it calls
+            let mut words = vec![0xff01_0113, 0x0100_00ef, 0x0101_0113, RET, 0x13];
+            words.extend(switch);
+            let code: Vec<u8> = words.iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
+            image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+            let functions = [(0x1000, 0x1010, "schedule"), (0x1014, 0x1020, "switch")];
+            let functions = Functions::testing(&functions);
+            assert!(!leaves(&image, SpaceId::FIRST, 0x100c, &functions));
+            calls_a_switch(&image, SpaceId::FIRST, 0x100c, &functions)
+        };
+        // ld ra,0(a1); ld sp,8(a1)
+        assert!(schedule([0x0005_b083, 0x0085_b103, RET]));
+        // ld ra,8(sp); addi sp,sp,16
+        assert!(!schedule([0x0081_3083, 0x0101_0113, RET]));
     }
 
     #[test]

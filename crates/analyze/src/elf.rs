@@ -49,6 +49,10 @@ pub(crate) struct Section<'a> {
     pub(crate) address: u64,
     /// Code with contents: what a listing shows.
     pub(crate) code: bool,
+    /// Code, though its contents may be in another file: this one has only the names.
+    pub(crate) executable: bool,
+    /// Bytes in memory.
+    pub(crate) size: u64,
     pub(crate) data: &'a [u8],
 }
 
@@ -111,6 +115,8 @@ impl<'a> Elf<'a> {
             name: names.copy(section.name.bytes()),
             address: section.address,
             code: section.executable && section.kind != SectionKind::Zeros,
+            executable: section.executable,
+            size: section.size,
             data: section.data.unwrap_or_default(),
         };
         let sections: Vec<Section<'a>> = table.iter().map(section).collect();
@@ -149,6 +155,8 @@ impl<'a> Elf<'a> {
                 name: ".data".to_owned(),
                 address,
                 code: true,
+                executable: true,
+                size: code.len() as u64,
                 data: code,
             }],
             symbols: Vec::new(),

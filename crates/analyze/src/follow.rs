@@ -6,7 +6,9 @@ use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{Backtrace, CallTree, Grouping, Odd, Passed, StackSink, Stacks, UNNAMED};
 use hartrace_flow::Unpacker;
-use hartrace_flow::{Cause, Consumer, Event, Exit, HartId, Image, Ownership, Run, SpaceId, Trap};
+use hartrace_flow::{
+    Cause, Consumer, Context, Event, Exit, HartId, Image, Ownership, PerHart, Run, SpaceId, Trap,
+};
 use hartrace_isa::Flow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -21,7 +23,9 @@ pub struct Follower<'a, S = ()> {
     pub(crate) stacks: Stacks<S>,
     spaces: Spaces,
     /// Runs that leave their function without a jump, divided.
-    divided: HashMap<(SpaceId, u64, u32), Vec<Run>>,
+    divided: HashMap<(SpaceId, u8, u64, u32), Vec<Run>>,
+    /// The contexts of harts, while programs share addresses.
+    contexts: PerHart<Option<Context>>,
     judge: Judge,
 }
 
@@ -44,6 +48,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
             stacks: Stacks::new(grouping, sink),
             spaces: Spaces::default(),
             divided: HashMap::new(),
+            contexts: PerHart::default(),
             judge: Judge::default(),
         }
     }
@@ -53,6 +58,13 @@ impl<'a, S: StackSink> Follower<'a, S> {
         match event {
             Event::Run(run) => self.run(id, run, 0),
             event => {
+                if self.functions.is_shared() {
+                    if let Event::Context(owner) = event {
+                        let context = self.contexts.of(id);
+                        *context = owner.context.or(*context);
+                    }
+                    self.functions.enter(*self.contexts.of(id));
+                }
                 match event {
                     Event::Context(owner) => self.spaces.enter(id, owner, self.image),
                     Event::Code(space) => self.spaces.set(id, *space),
@@ -149,6 +161,10 @@ impl<'a, S: StackSink> Follower<'a, S> {
     #[inline(never)]
     pub(crate) fn run(&mut self, id: HartId, run: &Run, time: u64) {
         let space = self.spaces.of(id);
+        if self.functions.is_shared() {
+            let context = *self.contexts.of(id);
+            self.functions.look(context, (self.image, space), run);
+        }
         let function = self.runs.count(space, run, time, &self.functions);
         if self.runs.take_fresh() {
             self.check_case(id, run.start);
@@ -201,7 +217,7 @@ impl<'a, S: StackSink> Follower<'a, S> {
     /// A run through several functions: each part is a run of its own.
     #[cold]
     fn run_divided(&mut self, id: HartId, space: SpaceId, run: &Run, time: u64) {
-        let key = (space, run.start, run.insns);
+        let key = (space, self.functions.program(), run.start, run.insns);
         let (image, functions) = (self.image, &self.functions);
         let parts = self.divided.entry(key);
         let parts = parts.or_insert_with(|| divide(image, space, run, functions));

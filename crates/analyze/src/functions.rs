@@ -1,9 +1,13 @@
 //! The functions of several programs, by address range.
 
+mod shared;
+
+use crate::context_names::ContextNames;
 use crate::demangle::demangle;
 use crate::elf::{Elf, ElfError, Place, Symbol};
 use crate::symbols::Symbols;
-use hartrace_flow::elf_bias;
+use hartrace_flow::{Context, Image, Run, SpaceId, elf_bias};
+use shared::{Code, Shared};
 use std::collections::HashMap;
 
 /// A function of a [`Functions`] table.
@@ -72,6 +76,9 @@ pub struct Functions {
     /// In order, without overlaps.
     ranges: Vec<Range>,
     unnamed: HashMap<u64, FunctionId>,
+    /// Names of the contexts that functions run in.
+    contexts: ContextNames,
+    shared: Shared,
 }
 
 /// A symbol that names code.
@@ -96,10 +103,48 @@ impl Functions {
     /// What is no ELF file for RISC-V.
     pub fn add_elf(&mut self, file: &[u8], base: Option<u64>) -> Result<(), ElfError> {
         let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
+        self.add_symbols(file, bias)
+    }
+
+    /// Adds those of an ELF file, or of a file that has only its symbols; `bias` is added to
+    /// all addresses.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_symbols(&mut self, file: &[u8], bias: u64) -> Result<(), ElfError> {
+        let ranges = self.add_functions(file, bias)?;
+        self.ranges.extend(ranges);
+        self.ranges.sort_by_key(|range| range.start);
+        Ok(())
+    }
+
+    /// Adds those of a program: of a file with its symbols and of one with its code, which may
+    /// be the same. `bias` is added to all addresses. Several programs can have the same
+    /// addresses, if they are those of different processes: see [`Functions::look`].
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_program(&mut self, symbols: &[u8], code: &[u8], bias: u64) -> Result<(), ElfError> {
+        let code = Code::of(code, bias);
+        if !self.shared.first.iter().any(|first| first.overlaps(&code)) {
+            self.shared.first.push(code);
+            return self.add_symbols(symbols, bias);
+        }
+        let mut ranges = self.add_functions(symbols, bias)?;
+        ranges.sort_by_key(|range| range.start);
+        self.shared.add(ranges, code);
+        Ok(())
+    }
+
+    /// Adds the functions of a file to the list; where they are.
+    fn add_functions(&mut self, file: &[u8], bias: u64) -> Result<Vec<Range>, ElfError> {
         let (symbols, elf) = Symbols::from_parsed(Elf::parse(file)?);
         let mut ranges: Vec<(u64, u64, String)> = Vec::new();
-        for (index, section) in elf.sections.iter().enumerate().filter(|(_, s)| s.code) {
-            let end = section.address.saturating_add(section.data.len() as u64);
+        let sections = elf.sections.iter().enumerate();
+        for (index, section) in sections.filter(|(_, s)| s.executable) {
+            let end = section.address.saturating_add(section.size);
             let found = of_section(&symbols, index, (section.address, end));
             ranges.extend(
                 found
@@ -107,6 +152,7 @@ impl Functions {
                     .map(|c| (c.start, c.end, c.name.to_owned())),
             );
         }
+        let mut places = Vec::new();
         let mut by_name: HashMap<String, FunctionId> = HashMap::new();
         // A function before the part of it that was moved away.
         ranges.sort_by_key(|(start, _, name)| (name.contains(COLD), *start));
@@ -127,10 +173,55 @@ impl Functions {
                 }
             };
             by_name.entry(name).or_insert(id);
-            self.ranges.push(Range { start, end, id });
+            places.push(Range { start, end, id });
         }
-        self.ranges.sort_by_key(|range| range.start);
-        Ok(())
+        Ok(places)
+    }
+
+    /// Whether programs share addresses, so that [`Functions::look`] is needed.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !self.shared.others.is_empty()
+    }
+
+    /// Decides which of several programs at the same addresses a run is of: the one that has
+    /// the code that ran, or where several have it, the one that the context had before.
+    /// Addresses are looked up in that program from then on.
+    pub(crate) fn look(
+        &mut self,
+        context: Option<Context>,
+        (image, space): (&Image, SpaceId),
+        run: &Run,
+    ) {
+        self.shared.enter(context);
+        self.shared.look(image, space, run);
+    }
+
+    /// Addresses are looked up in the program of this context.
+    pub(crate) fn enter(&mut self, context: Option<Context>) {
+        self.shared.enter(context);
+    }
+
+    /// A number for the program that is looked at, less than 16.
+    #[inline]
+    pub(crate) fn program(&self) -> u8 {
+        self.shared.number
+    }
+
+    /// The functions among which an address is.
+    fn ranges_at(&self, address: u64) -> &[Range] {
+        self.shared.ranges(address).unwrap_or(&self.ranges)
+    }
+
+    /// Names the contexts that functions run in.
+    pub fn name_contexts(&mut self, names: ContextNames) {
+        self.contexts = names;
+    }
+
+    /// The names of the contexts that functions run in.
+    #[must_use]
+    pub fn contexts(&self) -> &ContextNames {
+        &self.contexts
     }
 
     fn push(&mut self, function: Function) -> FunctionId {
@@ -141,15 +232,17 @@ impl Functions {
     /// The function an address is in.
     #[must_use]
     pub fn of(&self, address: u64) -> Option<FunctionId> {
-        let after = self.ranges.partition_point(|r| r.start <= address);
-        let range = self.ranges.get(after.checked_sub(1)?)?;
+        let ranges = self.ranges_at(address);
+        let after = ranges.partition_point(|r| r.start <= address);
+        let range = ranges.get(after.checked_sub(1)?)?;
         (address < range.end).then_some(range.id)
     }
 
     /// Whether two addresses, and all between them, are in the same function, or in
     /// none.
     pub(crate) fn is_one_function(&self, first: u64, last: u64) -> bool {
-        let place = |address| self.ranges.partition_point(|r| r.start <= address);
+        let ranges = self.ranges_at(first);
+        let place = |address| ranges.partition_point(|r| r.start <= address);
         let (one, other) = (place(first), place(last));
         one == other && self.of(first) == self.of(last)
     }
@@ -178,6 +271,11 @@ impl Functions {
     #[allow(clippy::indexing_slicing)] // ids are made here
     pub fn get(&self, id: FunctionId) -> &Function {
         &self.list[id.index()]
+    }
+
+    /// A function by its id, if there is one.
+    pub(crate) fn find(&self, id: FunctionId) -> Option<&Function> {
+        self.list.get(id.index())
     }
 
     /// Every function with its id: those with symbols by file and address, then
@@ -371,6 +469,61 @@ mod tests {
             ]
         );
         assert_eq!(functions.of(0x10018), None);
+    }
+
+    /// Two programs at the same addresses, in two contexts.
+    #[test]
+    fn programs_are_known_by_their_code() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/");
+        let read = |name: &str| std::fs::read([folder, name].concat()).unwrap();
+        let (one, two) = (read("sieve/sieve-rv64gc.elf"), read("sort/sort-rv64gc.elf"));
+        let mut image = Image::new();
+        image.add_elf(SpaceId::FIRST, &one, None, None).unwrap();
+        let other = image.add_space();
+        image.add_elf(other, &two, None, None).unwrap();
+        let mut functions = Functions::new();
+        functions.add_program(&one, &one, 0).unwrap();
+        assert!(!functions.is_shared());
+        functions.add_program(&two, &two, 0).unwrap();
+        assert!(functions.is_shared());
+        let alone = |file: &[u8]| {
+            let mut functions = Functions::new();
+            functions.add_elf(file, None).unwrap();
+            functions
+        };
+        let (first, second) = (alone(&one), alone(&two));
+        let run = |start: u64| Run {
+            start,
+            end: start + 16,
+            next: start + 16,
+            insns: 4,
+            exit: hartrace_flow::Exit::Stop,
+            last: 4,
+        };
+        let name = |functions: &Functions, at: u64| {
+            functions.of(at).map(|id| functions.get(id).name.clone())
+        };
+        // Where the programs differ, each is recognised, and its functions are found from
+        // there on; contexts that run in turn keep theirs.
+        let starts: Vec<u64> = second.ranges().map(|(start, ..)| start).collect();
+        assert!(starts.len() > 5);
+        let mut names = 0;
+        for start in starts {
+            for (context, space, own) in [(1, SpaceId::FIRST, &first), (2, other, &second)] {
+                let context = Some(Context(context));
+                functions.look(context, (&image, space), &run(start));
+                assert_eq!(name(&functions, start), name(own, start), "{start:#x}");
+                names += u32::from(name(&first, start) != name(&second, start));
+            }
+        }
+        assert!(names > 5);
+        functions.enter(Some(Context(1)));
+        assert_eq!(functions.program(), 0);
+        functions.enter(Some(Context(2)));
+        assert_eq!(functions.program(), 1);
+        // What is no code of either decides nothing.
+        functions.look(Some(Context(3)), (&image, other), &run(0x1000));
+        assert_eq!(functions.program(), 0);
     }
 
     #[test]

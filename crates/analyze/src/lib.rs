@@ -38,6 +38,7 @@
 
 mod calls;
 mod causes;
+mod context_names;
 mod coverage;
 mod demangle;
 mod difference;
@@ -66,6 +67,7 @@ mod transfers;
 
 pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
 pub use causes::cause_name;
+pub use context_names::ContextNames;
 pub use coverage::{
     BranchCount, Coverage, FunctionCoverage, LineCoverage, PartCounter, RunCounter, Share, Shares,
     add_runs,

@@ -37,6 +37,16 @@ impl Names {
     /// What is no ELF file for RISC-V.
     pub fn add_elf(&mut self, file: &[u8], base: Option<u64>) -> Result<(), ElfError> {
         let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
+        self.add_symbols(file, bias)
+    }
+
+    /// Adds those of an ELF file, or of a file that has only its symbols; `bias` is added to
+    /// all addresses.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_symbols(&mut self, file: &[u8], bias: u64) -> Result<(), ElfError> {
         self.files.push(File {
             symbols: Symbols::from_elf(file)?,
             bias,

@@ -32,10 +32,25 @@ impl<'a> Places<'a> {
     ///
     /// What is no ELF file for RISC-V.
     pub fn add_elf(&mut self, file: &'a [u8], base: Option<u64>) -> Result<(), ElfError> {
-        self.names.add_elf(file, base)?;
         let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
-        self.lines
-            .extend(Lines::from_elf(file).map(|lines| (lines, bias)));
+        self.add_parts(file, file, bias)
+    }
+
+    /// Adds the symbols of one file and the lines of another: a program and the file that has
+    /// what was taken away from it. `bias` is added to all addresses.
+    ///
+    /// # Errors
+    ///
+    /// What is no ELF file for RISC-V.
+    pub fn add_parts(
+        &mut self,
+        symbols: &[u8],
+        lines: &'a [u8],
+        bias: u64,
+    ) -> Result<(), ElfError> {
+        self.names.add_symbols(symbols, bias)?;
+        let lines = Lines::from_elf(lines);
+        self.lines.extend(lines.map(|lines| (lines, bias)));
         Ok(())
     }
 

@@ -21,7 +21,7 @@ pub use sequence::{GapMark, PathSequence, PathThread, TrapMark, Visit};
 use crate::calls::{CallSites, Latencies};
 use crate::doubt::Doubts;
 use crate::follow::Follower;
-use crate::functions::{FunctionId, Functions};
+use crate::functions::{Function, FunctionId, Functions};
 use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
 use crate::stacks::{Backtrace, CallTree, Cost, Grouping, NodeId, Passed, StackSink};
@@ -155,7 +155,7 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
 
     #[inline]
     fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        if self.timed || S::RUNS {
+        if self.timed || S::RUNS || self.follower.functions.is_shared() {
             return self.runs(id, runs);
         }
         let at = match self.slices.find(kept) {
@@ -202,7 +202,7 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
     }
 
     fn keeps(&self) -> bool {
-        !S::RUNS
+        !S::RUNS && !self.follower.functions.is_shared()
     }
 }
 
@@ -311,11 +311,14 @@ impl Profile {
     /// Adds a profile of the same programs.
     pub fn add(&mut self, other: &Profile) -> Added {
         add_counts(&mut self.runs, &other.runs);
-        let mut here = |start: u64| match self.functions.of(start) {
-            Some(id) => id,
-            None => self.functions.unnamed(start),
+        let mut here = |(id, function): (FunctionId, &Function)| {
+            let same = self.functions.find(id).filter(|known| *known == function);
+            match same.map_or_else(|| self.functions.of(function.start), |_| Some(id)) {
+                Some(id) => id,
+                None => self.functions.unnamed(function.start),
+            }
         };
-        let ids: Vec<FunctionId> = other.functions.iter().map(|(_, f)| here(f.start)).collect();
+        let ids: Vec<FunctionId> = other.functions.iter().map(&mut here).collect();
         let mut tree = other.tree.clone();
         tree.rename(|id| ids.get(id.index()).copied().unwrap_or(id));
         let nodes = self.tree.add(&tree);

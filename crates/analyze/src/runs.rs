@@ -55,7 +55,7 @@ pub(crate) struct Runs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     start: u64,
-    /// Space, exit and length.
+    /// Space, program, exit and length.
     rest: u64,
 }
 
@@ -131,9 +131,11 @@ impl Runs {
 
     #[inline]
     fn place(&mut self, space: SpaceId, run: &Run, functions: &Functions) -> u32 {
+        let program = u64::from(functions.program());
+        let rest = u64::from(run.insns) | (run.exit as u64) << 32 | program << 36;
         let key = Key {
             start: run.start,
-            rest: u64::from(run.insns) | (run.exit as u64) << 32 | (space.index() as u64) << 40,
+            rest: rest | (space.index() as u64) << 40,
         };
         // The golden ratio spreads what is near.
         let hash =

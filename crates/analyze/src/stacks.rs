@@ -20,6 +20,7 @@
 //!   function in which the trace continues.
 
 mod backtrace;
+mod contexts;
 mod hart;
 mod returns;
 mod saved;
@@ -420,6 +421,9 @@ impl<S: StackSink> Stacks<S> {
 
     /// Code of another function without a call.
     fn jumped(&mut self, id: HartId, at: Arrived) {
+        if self.graft(id, at.function) {
+            return;
+        }
         let hart = self.harts.of(id);
         let indirect = matches!(hart.last, Exit::IndirectJump | Exit::OtherIndirect);
         if indirect && !at.is_entry {

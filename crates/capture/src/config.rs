@@ -65,6 +65,7 @@
 #[macro_use]
 mod section;
 
+mod contexts;
 mod ctr;
 mod discovery;
 mod document;
@@ -80,13 +81,14 @@ mod transport;
 mod value;
 mod write;
 
+pub use contexts::Contexts;
 pub use ctr::{CtrError, Records};
 pub use discovery::Form;
 pub use document::{Config, LoadError};
 pub use etrace::{Etrace, EtraceData, EtraceEncapsulation, EtraceParameters};
 pub use filter::data::DataFilter;
 pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
-pub use hart::{COSTS, Hart, Machine};
+pub use hart::{COSTS, ContextSource, Hart, Machine};
 pub use hartrace_etrace::ParameterError;
 pub use ingress::{DataForm, Ingress};
 pub use ntrace::{Ntrace, Registers};

@@ -42,6 +42,13 @@ pub enum Contents {
     Read(Vec<u8>),
 }
 
+/// Shows how much there is.
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
 impl Deref for Contents {
     type Target = [u8];
 

@@ -1,10 +1,12 @@
 //! Files that hold code, ELF files and raw binaries, written `FILE[@BASE]`, and
 //! the [`Program`] they are read into.
 
+mod debug;
 mod identity;
 mod load;
 mod symbols;
 
+pub use debug::DebugFile;
 pub use identity::Identity;
 pub(crate) use identity::first_difference;
 pub(crate) use load::MAX_PROGRAM;

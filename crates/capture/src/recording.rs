@@ -351,7 +351,7 @@ impl Recorder {
         }
         if let Some(output) = self.sidecar {
             let elf = self.program.elf.iter();
-            let elf = elf.map(|elf| (&elf.file, elf.bytes.as_slice()));
+            let elf = elf.map(|elf| (&elf.file, &*elf.bytes));
             let program = &self.program.config.program;
             let mut sidecar = trace::sidecar(&self.path, &settings, program, elf);
             sidecar.transport = TransportSection::of(&transport);

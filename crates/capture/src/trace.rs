@@ -114,6 +114,7 @@ pub(crate) fn sidecar_of<'a>(
                 raw
             }),
             code: None,
+            debug: None,
         },
         ..Config::default()
     }

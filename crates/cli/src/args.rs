@@ -512,6 +512,9 @@ pub(crate) struct Program {
     /// of the trace]
     #[arg(long, value_name = "FILE")]
     pub(crate) code: Vec<PathBuf>,
+    /// Folder with debug files, for programs without symbols or lines; repeatable
+    #[arg(long, value_name = "DIR")]
+    pub(crate) debug_dir: Vec<PathBuf>,
     /// Instruction set, such as rv64gc_zba [default: from the ELF file]
     #[arg(long, value_name = "ISA")]
     pub(crate) isa: Option<String>,

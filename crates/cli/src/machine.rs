@@ -7,13 +7,16 @@ use crate::settings::{self, Elf};
 use crate::talk::Talk;
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{
-    COSTS, Config, Hart, Machine as MachineSetting, Origin, Program as ProgramConfig, Setting,
+    COSTS, Config, ContextSource as ContextSetting, Hart, Machine as MachineSetting, Origin,
+    Program as ProgramConfig, Setting,
 };
 use hartrace_capture::input;
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::program::{ElfFile, parse_address};
 use hartrace_hart::host::Host;
-use hartrace_hart::{Config as HartConfig, ConfigError, Machine, Platform, Program, Region};
+use hartrace_hart::{
+    Config as HartConfig, ConfigError, ContextSource, Machine, Platform, Program, Region,
+};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_print::diagnostic::hart::{bad_config, bad_load, bad_program};
 use hartrace_print::diagnostic::program::{bad_isa, named_in};
@@ -128,6 +131,11 @@ pub(crate) fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
         cache_block: value(&mut hart.cache_block, default.cache_block),
         semihosting: value(&mut hart.semihosting, default.semihosting),
         triggers: value(&mut hart.triggers, default.triggers),
+        context: match value(&mut hart.context, ContextSetting::Scontext) {
+            ContextSetting::Scontext => ContextSource::Scontext,
+            ContextSetting::Asid => ContextSource::Asid,
+            ContextSetting::Root => ContextSource::Root,
+        },
         harts: value(&mut hart.harts, default.harts),
         quantum: value(&mut hart.quantum, default.quantum),
         seed: value(&mut hart.seed, default.seed),

@@ -185,8 +185,8 @@ pub(crate) fn is_one_program(one: &Program, other: &Program) -> bool {
 
 /// What a program consists of.
 fn identity(program: &Program) -> Vec<Identity> {
-    let elf = program.elf.iter().map(|elf| &elf.bytes);
-    let raw = program.raw.iter().map(|raw| &raw.bytes);
+    let elf = program.elf.iter().map(|elf| &*elf.bytes);
+    let raw = program.raw.iter().map(|raw| raw.bytes.as_slice());
     elf.chain(raw)
         .map(|bytes| Identity::of_code(bytes))
         .collect()

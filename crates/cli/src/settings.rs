@@ -23,7 +23,7 @@ use std::path::Path;
 pub(crate) fn names_of(elf: &[Elf]) -> Names {
     let mut names = Names::new();
     for elf in elf {
-        let _ = names.add_elf(&elf.bytes, elf.file.base);
+        let _ = names.add_symbols(elf.symbols(), elf.bias());
     }
     names
 }
@@ -71,6 +71,8 @@ fn layers(
             elf: (!elf.is_empty()).then(|| Setting::flag(elf, "-e")),
             raw: (!raw.is_empty()).then(|| Setting::flag(raw, "--raw")),
             code: (!typed.code.is_empty()).then(|| Setting::flag(typed.code.clone(), "--code")),
+            debug: (!typed.debug_dir.is_empty())
+                .then(|| Setting::flag(typed.debug_dir.clone(), "--debug-dir")),
         },
         ..Config::default()
     };
@@ -126,6 +128,10 @@ pub(crate) fn tell_program(elf: &[Elf], talk: &Talk) {
         let (name, bytes) = (elf.file.file.display(), elf.bytes.len());
         let at = (elf.file.base).map_or(String::new(), |base| format!(", loaded at {base:#x}"));
         talk.phase(&format!("program: {name}, {bytes} bytes{at}"));
+        if let Some(debug) = &elf.debug {
+            let path = debug.path.display();
+            talk.phase(&format!("symbols and lines of it: {path}"));
+        }
     }
 }
 

@@ -15,7 +15,9 @@ use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
-use hartrace_flow::{Consumer, Event, Gather, HartId, Image, Interpolate, Run, StepEvents};
+use hartrace_flow::{
+    Consumer, Context, Event, Gather, HartId, Image, Interpolate, Run, StepEvents,
+};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::file::{is_json_log, unknown_format};
 use hartrace_print::diagnostic::trace::{no_data_trace, no_program};
@@ -121,8 +123,11 @@ pub(crate) fn functions(program: &Program) -> Functions {
     let mut functions = Functions::new();
     for elf in &program.elf {
         // What has no symbols has no functions.
-        let _ = functions.add_elf(&elf.bytes, elf.file.base);
+        let _ = functions.add_program(elf.symbols(), &elf.bytes, elf.bias());
     }
+    let names = program.config.contexts.0.iter();
+    let names = names.map(|(number, name)| (Context(*number), name.value.clone()));
+    functions.name_contexts(names.collect());
     functions
 }
 
@@ -141,7 +146,7 @@ pub(crate) fn places(program: &Program) -> Places<'_> {
     let mut places = Places::new();
     for elf in &program.elf {
         // What has no symbols has no names.
-        let _ = places.add_elf(&elf.bytes, elf.file.base);
+        let _ = places.add_parts(elf.symbols(), elf.lines(), elf.bias());
     }
     places
 }

@@ -112,12 +112,13 @@ impl TraceFile {
         settings: &Settings,
         elf: &[Elf],
     ) -> Result<(), Failure> {
-        let files = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
+        let files = elf.iter().map(|elf| (&elf.file, &*elf.bytes));
         let mut sidecar = trace::sidecar(&self.path, settings, &config.program, files);
         if settings.format() == Format::Tandem {
             sidecar.hart = config.hart.for_replay();
         }
         let code = self.code.clone().into_iter().collect::<Vec<_>>();
+        sidecar.contexts = config.contexts.clone();
         sidecar.program.code = (!code.is_empty()).then(|| Setting::default(code));
         if self.is_carried() {
             let wrapped = self.transport.wrap(self.sink.gathered(), settings);

@@ -5,6 +5,7 @@ use crate::cpu::{Cpu, interrupt};
 use crate::devices::Devices;
 use crate::memory::Memory;
 use crate::pending::Due;
+use crate::processes::Processes;
 
 /// Where time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) struct Bus {
     /// page tables, and a misaligned store that faults in its second page
     /// leaves the first one stored.
     pub(crate) as_spike: bool,
+    /// The processes of a kernel, by address space, if that is the context.
+    pub(crate) processes: Option<Box<Processes>>,
 }
 
 impl Bus {

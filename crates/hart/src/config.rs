@@ -41,6 +41,20 @@ impl Platform {
     }
 }
 
+/// What a hart's trace port reports as the software context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContextSource {
+    /// The context CSRs of Sdtrig: `scontext`, and `mcontext` in the high half.
+    #[default]
+    Scontext,
+    /// The address space: `satp.ASID`. The hart has no hypervisor extension, so there is
+    /// no VMID, and the high half is 0.
+    Asid,
+    /// The root page table: `satp.PPN`. It tells processes apart for a kernel that does
+    /// not use ASIDs.
+    Root,
+}
+
 /// A machine, in full. [`Config::new`] has the usual values of a platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -73,6 +87,8 @@ pub struct Config {
     pub semihosting: bool,
     /// Debug triggers of a hart, 0 to 32.
     pub triggers: u32,
+    /// What traces report as the context.
+    pub context: ContextSource,
     /// What is in the slots for virtio devices, of our own machine: at most
     /// [`SLOTS`].
     pub virtio: Vec<Virtio>,
@@ -136,6 +152,7 @@ impl Config {
             cache_block: 64,
             semihosting: !spike,
             triggers: 4,
+            context: ContextSource::default(),
             virtio: Vec::new(),
             epoch: 0,
             reboot: true,

@@ -3,6 +3,7 @@
 use hartrace_flow::{Cause, Context, Mode};
 use hartrace_isa::{Ext, Isa, Xlen, csr};
 
+use crate::config::ContextSource;
 use crate::events::Events;
 use crate::notes::Records;
 use crate::pending::{Due, Pending};
@@ -121,6 +122,8 @@ pub(crate) struct Cpu {
     pub(crate) svpbmt: bool,
     /// Bytes of a cache block, a power of two.
     pub(crate) cache_block: u64,
+    /// What traces report as the context.
+    pub(crate) context_source: ContextSource,
 
     pub(crate) frm: u8,
     pub(crate) fflags: u8,
@@ -219,6 +222,7 @@ impl Cpu {
             svnapot: false,
             svpbmt: false,
             cache_block: 64,
+            context_source: ContextSource::default(),
             frm: 0,
             fflags: 0,
             mstatus: wide,
@@ -273,9 +277,29 @@ impl Cpu {
         self.isa.xlen()
     }
 
-    /// The software context of trace: the context CSRs.
+    /// The software context of trace.
     pub(crate) fn context(&self) -> Context {
-        Context::new(self.scontext as u32, self.mcontext as u32)
+        match self.context_source {
+            ContextSource::Scontext => Context::new(self.scontext as u32, self.mcontext as u32),
+            ContextSource::Asid => Context(self.asid()),
+            ContextSource::Root => Context(self.root_page()),
+        }
+    }
+
+    /// `satp.ASID`.
+    pub(crate) fn asid(&self) -> u64 {
+        match self.xlen() {
+            Xlen::Rv32 => self.satp >> 22 & 0x1ff,
+            Xlen::Rv64 => self.satp >> 44 & 0xffff,
+        }
+    }
+
+    /// `satp.PPN`: the physical page of the root page table.
+    pub(crate) fn root_page(&self) -> u64 {
+        match self.xlen() {
+            Xlen::Rv32 => self.satp & 0x3f_ffff,
+            Xlen::Rv64 => self.satp & 0xfff_ffff_ffff,
+        }
     }
 
     /// Whether triggers may match the next instruction.

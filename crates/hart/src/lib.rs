@@ -116,6 +116,7 @@ mod notes;
 mod pending;
 mod pieces;
 mod pmp;
+mod processes;
 mod program;
 mod row;
 mod system;
@@ -126,7 +127,7 @@ mod vigil;
 mod width;
 
 pub use boot::{BootError, BootFiles, BootPart, System};
-pub use config::{Config, ConfigError, Platform};
+pub use config::{Config, ConfigError, ContextSource, Platform};
 pub use cost::Costs;
 pub use devices::{SLOTS, Virtio};
 pub use machine::{LoadError, Machine, Stop};

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use hartrace_ctr::Ctr;
 use hartrace_flow::erase::{self, Dyn, Erased};
-use hartrace_flow::{Mode, Observer, TrapStep, Wants};
+use hartrace_flow::{Context, Mode, Observer, TrapStep, Wants};
 use hartrace_isa::{Op, Xlen};
 
 use crate::boot::Handover;
@@ -522,6 +522,13 @@ impl Machine {
     #[must_use]
     pub fn first_trap(&self) -> Option<TrapStep> {
         self.hart.row.first()
+    }
+
+    /// The names of contexts, where those are address spaces: of Linux processes, as far as
+    /// their system calls show them.
+    pub fn context_names(&self) -> impl Iterator<Item = (Context, &str)> {
+        let processes = self.bus.processes.iter();
+        processes.flat_map(|processes| processes.names())
     }
 
     /// Runs the same as `other` did until it stopped, on a machine that has just

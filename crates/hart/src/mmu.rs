@@ -246,7 +246,7 @@ impl Scheme {
                 levels: 2,
                 index_bits: 10,
                 entry_size: 4,
-                root: (satp & 0x3f_ffff) * PAGE,
+                root: cpu.root_page() * PAGE,
             }),
             Xlen::Rv64 => {
                 let levels = match satp >> 60 {
@@ -259,7 +259,7 @@ impl Scheme {
                     levels,
                     index_bits: 9,
                     entry_size: 8,
-                    root: (satp & 0xfff_ffff_ffff) * PAGE,
+                    root: cpu.root_page() * PAGE,
                 })
             }
         }

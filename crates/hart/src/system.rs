@@ -307,6 +307,7 @@ fn access_csr<O: Observer>(
         operand: (csr >> 10 != 3).then_some(xlen.wrap(old)),
     });
     if write {
+        let before = hart.cpu.context();
         let after = hart
             .cpu
             .write_csr(csr, new, &mut |csr, value| report.csr(csr, value));
@@ -316,6 +317,9 @@ fn access_csr<O: Observer>(
         }
         if after.translation {
             hart.tlb.flush(&hart.cpu);
+            if let Some(processes) = &mut bus.processes {
+                processes.enter(before, hart.cpu.context());
+            }
         }
         if after.timer {
             set_timer(&mut hart.cpu, bus, csr);

@@ -147,10 +147,7 @@ impl Cpu {
             },
             scontext: self.scontext,
             mcontext: self.mcontext,
-            asid: match self.xlen() {
-                Xlen::Rv32 => self.satp >> 22 & 0x1ff,
-                Xlen::Rv64 => self.satp >> 44 & 0xffff,
-            },
+            asid: self.asid(),
         }
     }
 }

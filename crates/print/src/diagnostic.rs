@@ -22,6 +22,7 @@ pub mod doubt;
 pub mod file;
 pub mod hart;
 pub mod log;
+mod missing_code;
 pub mod program;
 pub mod records;
 pub mod trace;

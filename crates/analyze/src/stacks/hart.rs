@@ -68,6 +68,8 @@ pub(super) struct Hart {
     pub(super) epc: Option<u64>,
     pub(super) mode: Option<Mode>,
     pub(super) context: Option<Context>,
+    /// When the context changed last, the innermost frames of the thread that was left.
+    pub(super) inner: Option<(u64, Vec<Frame>)>,
 }
 
 impl Default for Hart {
@@ -93,6 +95,7 @@ impl Default for Hart {
             epc: None,
             mode: None,
             context: None,
+            inner: None,
         }
     }
 }

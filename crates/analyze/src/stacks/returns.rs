@@ -2,7 +2,7 @@
 
 use super::hart::{Arrival, Arrived};
 use super::sink::{Entered, Entry, How, Odd, StackSink};
-use super::thread::Frame;
+use super::thread::{Frame, Thread};
 use super::tree::What;
 use super::{MAX_FOUND, Stacks};
 use hartrace_flow::{HartId, Run};
@@ -107,13 +107,16 @@ impl<S: StackSink> Stacks<S> {
             hart.settle(&mut self.tree);
             hart.leave_to(first, How::Returned, id, &mut self.sink);
         }
-        let threads = hart
-            .suspended
-            .iter()
-            .rposition(|t| t.returning_to(next).is_some());
-        if let Some(other) = threads {
+        let other = hart.suspended_that(|t| t.returning_to(next).is_some());
+        if let Some(other) = other {
+            let fits = |t: &&Thread| t.returning_to(next).is_some();
+            let is_certain = hart.suspended.iter().filter(fits).count() == 1;
             self.switch(id, other);
             let hart = self.harts.of(id);
+            if !is_certain {
+                // It may be another thread that waits in the same function.
+                hart.thread.doubt_all();
+            }
             if let Some(at) = hart.thread.returning_to(next) {
                 hart.leave_to(at + 1, How::Lost, id, &mut self.sink);
                 hart.leave_to(at, How::Returned, id, &mut self.sink);

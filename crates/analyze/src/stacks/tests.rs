@@ -372,6 +372,106 @@ fn reported_contexts() {
     check(&events, &["a 2", "a;b 3", "a;c 2"], &[]);
 }
 
+const BY_CONTEXT: Grouping = Grouping {
+    harts: false,
+    contexts: true,
+    modes: false,
+    sites: false,
+};
+
+fn paths_by_context(events: &[Event]) -> Vec<String> {
+    let events: Vec<(u32, Event)> = events.iter().map(|e| (0, *e)).collect();
+    let (profile, _) = profile(BY_CONTEXT, &events);
+    assert_eq!(profile.total().insns, profile.tree.totals()[0].insns);
+    paths_of(&profile)
+}
+
+/// A kernel: `b` is its scheduler, called by the handler of traps, `c` changes the address
+/// space in its middle and `swtch` changes stacks. `a` is the program of two
+/// processes, `e` is a thread of the kernel.
+#[test]
+fn address_spaces_change_before_stacks() {
+    let (a, b, c, e, i, s) = (at('a'), at('b'), at('c'), at('e'), at('i'), at('s'));
+    // From the trap to the change of the address space.
+    let leave = |pc: u64| [trap(pc), call(i, 'b'), call(b, 'c'), stop(c)];
+    // From there to the return from the trap.
+    let arrive = |pc: u64| {
+        [
+            ret(c + 16, b + 16),
+            call(b + 16, 's'),
+            ret(s, b + 32),
+            ret(b + 32, i + 16),
+            run(i + 16, Exit::TrapReturn, pc),
+        ]
+    };
+    let mut events = vec![context(1), call(a, 'f'), stop(at('f'))];
+    let pc = at('f') + 16;
+    // A new process, which returns to the same place.
+    events.extend(leave(pc));
+    events.push(context(2));
+    events.extend(arrive(pc));
+    events.push(stop(pc));
+    // Back to the first.
+    events.extend(leave(pc + 16));
+    events.push(context(1));
+    events.extend(arrive(pc));
+    events.push(stop(pc));
+    // A thread of the kernel runs in the address space of the first,
+    events.extend([
+        trap(pc + 16),
+        call(i, 'b'),
+        call(b + 16, 's'),
+        ret(s, b + 32),
+    ]);
+    events.extend([
+        ret(b + 32, e + 16),
+        call(e + 16, 'b'),
+        call(b, 'c'),
+        stop(c),
+    ]);
+    // and is followed by the second, then by the first.
+    events.push(context(2));
+    events.extend(arrive(pc + 16));
+    events.push(ret(pc + 16, a + 16));
+    events.push(stop(a + 16));
+    events.extend(leave(a + 32));
+    events.push(context(1));
+    events.extend(arrive(pc + 16));
+    events.push(ret(pc + 16, a + 16));
+    events.push(stop(a + 16));
+    let found = paths_by_context(&events);
+    let per_context = |context: &str| -> Vec<&str> {
+        let own = |line: &&String| line.starts_with(&format!("contextSome({context});"));
+        found
+            .iter()
+            .filter(own)
+            .map(|l| l.split_once(';').unwrap().1)
+            .collect()
+    };
+    let first = [
+        "a 2",
+        "a;f 3",
+        "e? 1",
+        "e?;b 1",
+        "e?;b;c 1",
+        "trap;isr 4",
+        "trap;isr;b 7",
+        "trap;isr;b;c 3",
+        "trap;isr;b;swtch 3",
+    ];
+    assert_eq!(per_context("1"), first);
+    let second = [
+        "a 1",
+        "a;f 2",
+        "trap;isr 4",
+        "trap;isr;b 6",
+        "trap;isr;b;c 4",
+        "trap;isr;b;swtch 2",
+    ];
+    assert_eq!(per_context("2"), second);
+    assert_eq!(found.len(), first.len() + second.len());
+}
+
 /// The caller of the first function is found when that returns.
 #[test]
 fn a_start_in_the_middle_of_a_call() {

@@ -148,6 +148,11 @@ impl Thread {
         }
     }
 
+    /// None of its frames is certain.
+    pub(super) fn doubt_all(&mut self) {
+        self.frames.iter_mut().for_each(|frame| frame.whole = false);
+    }
+
     /// Whether its last segment is a trap that returns to an address.
     pub(super) fn resumes_at(&self, next: u64) -> bool {
         let trap = self.segments.last().and_then(|s| s.trap);

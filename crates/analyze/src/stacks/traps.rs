@@ -6,7 +6,7 @@ use super::thread::{Segment, Trapped};
 use super::tree::{Cost, NodeId, What};
 use super::{MAX_SEGMENTS, Stacks};
 use crate::functions::Functions;
-use hartrace_flow::{Exit, HartId, Ownership, Run, Trap};
+use hartrace_flow::{Exit, HartId, Run, Trap};
 
 impl<S: StackSink> Stacks<S> {
     /// The last instruction of a hart, if the run that ends with it has no transfer.
@@ -101,47 +101,6 @@ impl<S: StackSink> Stacks<S> {
         self.sink.trapped(id, &Trap { epc, ..*trap }, hart.moment());
     }
 
-    /// The mode and context from here on. Another context has a stack of its own; a
-    /// new one starts with the stack of the last.
-    pub(super) fn own(&mut self, id: HartId, owner: &Ownership) {
-        let hart = self.harts.of(id);
-        hart.mode = owner.mode.or(hart.mode);
-        let Some(context) = owner.context else {
-            return;
-        };
-        let before = hart.context.replace(context);
-        if before.is_none() {
-            hart.thread.context = Some(context);
-        }
-        if before.is_none() || before == Some(context) {
-            return;
-        }
-        hart.settle(&mut self.tree);
-        let known = hart
-            .suspended
-            .iter()
-            .rposition(|t| t.context == Some(context));
-        let mut next = match known {
-            Some(at) => hart.suspended.remove(at),
-            None => hart.thread.clone(),
-        };
-        if known.is_none() {
-            next.frames.iter_mut().for_each(|frame| frame.whole = false);
-        }
-        next.context = Some(context);
-        hart.park();
-        hart.suspend(id, &mut self.sink);
-        hart.thread = next;
-        if known.is_none() {
-            hart.number_thread();
-        }
-        hart.announce(false, id, &mut self.sink);
-        hart.unpark();
-        if hart.expected != UNSETTLED {
-            hart.expect();
-        }
-    }
-
     /// A trap returned to another place than it was taken from.
     pub(super) fn resumed_elsewhere(&mut self, id: HartId, at: Arrived) {
         let hart = self.harts.of(id);
@@ -166,9 +125,8 @@ impl<S: StackSink> Stacks<S> {
         if fits && trap.is_some_and(|trap| trap.epc.is_some()) || hart.thread.returns_to(next) {
             return self.end_trap(id, next);
         }
-        let suspended = &hart.suspended;
-        let exact = suspended.iter().rposition(|t| t.resumes_at(next));
-        let other = exact.or_else(|| suspended.iter().rposition(|t| t.returns_to(next)));
+        let exact = hart.suspended_that(|t| t.resumes_at(next));
+        let other = exact.or_else(|| hart.suspended_that(|t| t.returns_to(next)));
         if let Some(other) = other {
             self.switch(id, other);
             self.end_trap(id, next);
@@ -209,5 +167,6 @@ impl<S: StackSink> Stacks<S> {
         hart.thread = next;
         hart.announce(false, id, &mut self.sink);
         hart.unpark();
+        self.retrack(id, None);
     }
 }

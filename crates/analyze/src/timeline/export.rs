@@ -414,7 +414,7 @@ impl TimelineSink for Export<'_> {
             false => format!("thread {}", track.number),
         };
         if let Some(context) = track.context {
-            name = format!("context {:#x}, {name}", context.0);
+            name = format!("{}, {name}", self.functions.contexts().label(context));
         }
         let id = self.new_track(Described {
             hart: track.hart,

@@ -4,6 +4,7 @@ use super::insn_lines::{DEEPEST, InsnLines, Palette, SourceLine};
 use super::window::{Item, Show, Skip};
 use super::{Gathered, RunText, Window};
 use crate::causes::cause_name;
+use crate::context_names::ContextNames;
 use crate::follow::Follower;
 use crate::functions::Functions;
 use crate::places::Places;
@@ -59,6 +60,7 @@ impl<'a> TraceListing<'a> {
         flush: impl FnMut(&mut Vec<u8>) + Send + 'a,
     ) -> TraceListing<'a> {
         let lines = InsnLines::new(places, style.colour, style.source);
+        let contexts = functions.contexts().clone();
         TraceListing {
             follower: Follower::new(image, functions, Grouping::default(), Odds::default()),
             window: None,
@@ -67,6 +69,7 @@ impl<'a> TraceListing<'a> {
                 lines: RunText::new(image, lines),
                 image,
                 spaces: Spaces::default(),
+                contexts,
                 harts: style.harts,
                 source: PerHart::default(),
                 last: None,
@@ -141,6 +144,7 @@ struct Page<'a> {
     lines: RunText<'a, InsnLines<'a>>,
     palette: Palette,
     spaces: Spaces,
+    contexts: ContextNames,
     /// There may be several harts.
     harts: bool,
     /// The source line that each hart is at.
@@ -268,7 +272,7 @@ impl Page<'_> {
             Event::Trap(event) => (bold, self.trap(event)),
             Event::Context(event) => {
                 self.spaces.enter(hart, event, self.image);
-                (bold, owner(event))
+                (bold, owner(event, &self.contexts))
             }
             Event::Code(space) => return self.spaces.set(hart, *space),
             Event::Time(time) => (bold, format!("time {time}")),
@@ -338,13 +342,13 @@ fn mark(mark: Mark) -> String {
     }
 }
 
-fn owner(owner: &Ownership) -> String {
+fn owner(owner: &Ownership, names: &ContextNames) -> String {
     let mut text = "now".to_owned();
     if let Some(mode) = owner.mode {
         text += &format!(" mode {}", mode.name());
     }
     if let Some(context) = owner.context {
-        text += &format!(" context {:#x}", context.0);
+        text += &format!(" {}", names.label(context));
     }
     text
 }

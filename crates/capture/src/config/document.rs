@@ -1,10 +1,11 @@
 //! All sections: read from TOML, merged, written back.
 
+use super::contexts::Contexts;
 use super::ctr::Records;
 use super::discovery::Form;
 use super::etrace::Etrace;
 use super::filter::Filter;
-use super::hart::Hart;
+use super::hart::{ContextSource, Hart};
 use super::ingress::Ingress;
 use super::ntrace::Ntrace;
 use super::program::{Program, Trace};
@@ -15,6 +16,7 @@ use super::transport::TransportSection;
 use super::value::Setting;
 use super::write::Writer;
 use crate::input::{Input, InputError};
+use hartrace_isa::Xlen;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -44,6 +46,8 @@ pub struct Config {
     pub filter: Filter,
     /// `[transport]`.
     pub transport: TransportSection,
+    /// `[contexts]`.
+    pub contexts: Contexts,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -72,6 +76,7 @@ impl Config {
             ctr: self.ctr.over(below.ctr),
             filter: self.filter.over(below.filter),
             transport: self.transport.over(below.transport),
+            contexts: self.contexts.over(below.contexts),
             trace: self.trace.or(below.trace),
         }
     }
@@ -89,6 +94,24 @@ impl Config {
         if etrace.form.is_none() && self.transport.coresight.is_none() {
             etrace.form = Some(Setting::default(hartrace_etrace::Form::Riscv));
             etrace.src_bits.get_or_insert(Setting::default(8));
+        }
+    }
+
+    /// Traces report the contexts of a hart whose context is an address space, unless the
+    /// settings of their format say something else.
+    pub fn report_contexts(&mut self, xlen: Xlen) {
+        let source = self.hart.context.as_ref().map(|source| source.value);
+        let width = match (source, xlen) {
+            (None | Some(ContextSource::Scontext), _) => return,
+            (Some(ContextSource::Asid), Xlen::Rv32) => 9,
+            (Some(ContextSource::Asid), Xlen::Rv64) => 16,
+            (Some(ContextSource::Root), Xlen::Rv32) => 22,
+            (Some(ContextSource::Root), Xlen::Rv64) => 44,
+        };
+        self.ntrace.context.get_or_insert(Setting::default(true));
+        let etrace = &mut self.etrace;
+        if etrace.profile.is_none() {
+            etrace.context_width.get_or_insert(Setting::default(width));
         }
     }
 
@@ -181,6 +204,7 @@ impl Config {
                 "ctr" => config.ctr = Records::read(reader, table),
                 "filter" => config.filter = Filter::read(reader, table),
                 "transport" => config.transport = TransportSection::read(reader, table),
+                "contexts" => config.contexts = Contexts::read(reader, table),
                 "trace" => config.trace = Trace::read(reader, table, key.span()),
                 _ => {
                     let problem = Problem::UnknownSection {
@@ -217,7 +241,8 @@ impl Config {
         self.etrace.write(out)?;
         self.tandem.write(out)?;
         self.transport.write(out)?;
-        self.ctr.write(out)
+        self.ctr.write(out)?;
+        self.contexts.write(out)
     }
 }
 

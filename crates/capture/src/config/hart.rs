@@ -22,6 +22,23 @@ pub enum Machine {
 
 const MACHINES: Named<Machine> = &[("virt", Machine::Virt), ("spike", Machine::Spike)];
 
+/// What the context port of the hart carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextSource {
+    /// The context CSRs.
+    Scontext,
+    /// The address space identifier.
+    Asid,
+    /// The page of the root page table.
+    Root,
+}
+
+const CONTEXTS: Named<ContextSource> = &[
+    ("scontext", ContextSource::Scontext),
+    ("asid", ContextSource::Asid),
+    ("root", ContextSource::Root),
+];
+
 /// What `[hart.cost]` takes: a class of instructions, and the least it can
 /// cost.
 pub const COSTS: &[(&str, u8)] = &[
@@ -65,6 +82,8 @@ section! {
         semihosting: bool = (boolean);
         /// Debug triggers of a hart.
         triggers: u32 = (number 0 32);
+        /// What traces report as the context.
+        context: ContextSource = (named CONTEXTS);
         /// Cycles for one tick of `time`, at least 1.
         cycles_per_tick: u64 = (number 1 1_000_000_000);
         /// Instructions after which a run ends.
@@ -159,6 +178,7 @@ mod tests {
     const FULL: &str = "[hart]\nmachine = \"spike\"\nmemory = [\"0x80000000:256M\", \"0x0:64K\"]\n\
                         harts = 4\nquantum = 100\nseed = 7\n\
                         misaligned = true\nupdate_ad = true\nsemihosting = false\ntriggers = 2\n\
+                        context = \"asid\"\n\
                         cycles_per_tick = 10\nmax_insns = \"10M\"\n\n[hart.cost]\nload = 7\n\
                         trap = 0\n";
 
@@ -191,10 +211,11 @@ mod tests {
         assert!(hart.misaligned.as_ref().unwrap().value);
         assert!(hart.update_ad.as_ref().unwrap().value);
         assert!(!hart.semihosting.as_ref().unwrap().value);
+        assert_eq!(hart.context.as_ref().unwrap().value, ContextSource::Asid);
         assert_eq!(hart.cycles_per_tick.as_ref().unwrap().value, 10);
         assert_eq!(hart.max_insns.as_ref().unwrap().value, 10_000_000);
         assert_eq!(hart.cost["load"].value, 7);
-        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:16");
+        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:17");
         for origins in [false, true] {
             let written = config.to_toml(origins);
             let again = parse(&written).to_toml(false);

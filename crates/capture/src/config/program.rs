@@ -27,6 +27,8 @@ section! {
         raw: Vec<RawFile> = (raw_files);
         /// Code histories.
         code: Vec<PathBuf> = (code_files);
+        /// Folders with debug files.
+        debug: Vec<PathBuf> = (code_files);
     }
 }
 

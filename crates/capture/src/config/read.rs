@@ -21,6 +21,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "tandem",
     "ctr",
     "transport",
+    "contexts",
     "trace",
 ];
 /// What is wrong with a configuration, and where.
@@ -190,10 +191,15 @@ impl Reader {
     /// compiled once.
     fn find<'t, 'd>(&self, table: &'t DeTable<'d>, name: &str) -> Option<(&'t Value<'d>, Origin)> {
         let value = table.get(name)?;
+        Some((value, self.origin(value)))
+    }
+
+    /// Where a value is.
+    pub(super) fn origin(&self, value: &Value<'_>) -> Origin {
         let at = value.span().start;
         let line = self.ends.partition_point(|&end| end < at) + 1;
         let path = Arc::clone(&self.path);
-        Some((value, Origin::File { path, line }))
+        Origin::File { path, line }
     }
 
     pub(super) fn fail(&mut self, problem: Problem, span: Range<usize>) {

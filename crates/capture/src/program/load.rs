@@ -1,11 +1,12 @@
 //! Reads programs into memory.
 
+use super::debug::{self, DebugFile};
 use super::{ElfFile, RawFile};
 use crate::code_history::{CodeFile, CodeFileError};
 use crate::config::{Config, Machine, Origin, Setting};
 use crate::detect::{HEAD, Kind, detect};
 use crate::elf_info::{ElfError, ElfInfo, ElfKind};
-use crate::input::{Input, InputError};
+use crate::input::{Contents, Input, InputError};
 use crate::sidecar::{self, Mismatch};
 use crate::trace::CodePart;
 use hartrace_flow::{Image, ImageError, SpaceId, boot, elf_bias};
@@ -16,6 +17,10 @@ use std::path::{Path, PathBuf};
 /// The largest program that is read, in bytes. The largest known have debug
 /// information of a few hundred megabytes.
 pub(crate) const MAX_PROGRAM: u64 = 1 << 30;
+
+/// Programs that are larger than this are not read but mapped: nearly all of them is debugging
+/// information, of which little is needed.
+const LARGE: u64 = 64 << 20;
 
 /// The files of a program, read into memory.
 ///
@@ -48,9 +53,11 @@ pub struct Elf {
     /// Its name, its base, its digest.
     pub file: ElfFile,
     /// Its content.
-    pub bytes: Vec<u8>,
+    pub bytes: Contents,
     /// What it says about itself.
     pub info: ElfInfo,
+    /// The file with its symbols and lines, where it has none itself.
+    pub debug: Option<DebugFile>,
 }
 
 /// A raw binary, read.
@@ -198,7 +205,10 @@ impl Program {
         mut config: Config,
         remark: &mut dyn FnMut(Remark),
     ) -> Result<Program, ProgramError> {
-        let elf = read_named(&config.program.elf, Elf::read)?;
+        let mut elf = read_named(&config.program.elf, Elf::read)?;
+        let folders = config.program.debug.as_ref();
+        let folders = folders.map_or(&[][..], |folders| &folders.value);
+        elf.iter_mut().for_each(|elf| elf.find_debug(folders));
         let raw = read_named(&config.program.raw, Raw::read)?;
         let code = read_named(&config.program.code, |file| Code::read(file))?;
         if config.program.isa.is_none() {
@@ -288,7 +298,10 @@ impl Elf {
             let (path, head) = (file.file.clone(), head.to_vec());
             return Err(ProgramError::Elf(path, head, ElfError::NotElf));
         }
-        let bytes = input.read_all(MAX_PROGRAM)?;
+        let bytes = match input.size().is_some_and(|size| size > LARGE) {
+            true => input.contents(MAX_PROGRAM)?,
+            false => Contents::Read(input.read_all(MAX_PROGRAM)?),
+        };
         let info = ElfInfo::read(&bytes).map_err(|error| {
             let head = bytes.get(..HEAD).unwrap_or(&bytes).to_vec();
             ProgramError::Elf(file.file.clone(), head, error)
@@ -303,7 +316,43 @@ impl Elf {
             })));
         }
         let file = file.clone();
-        Ok(Elf { file, bytes, info })
+        Ok(Elf {
+            file,
+            bytes,
+            info,
+            debug: None,
+        })
+    }
+
+    /// Looks for the file that has its symbols and lines, if it has none itself: beside it,
+    /// and in these folders.
+    pub fn find_debug(&mut self, folders: &[PathBuf]) {
+        self.debug = debug::find(&self.file.file, &self.bytes, folders);
+    }
+
+    /// The file that has its symbols.
+    #[must_use]
+    pub fn symbols(&self) -> &[u8] {
+        match self.debug.as_ref().filter(|debug| debug.symbols) {
+            Some(debug) => &debug.bytes,
+            None => &self.bytes,
+        }
+    }
+
+    /// The file that has its lines.
+    #[must_use]
+    pub fn lines(&self) -> &[u8] {
+        match self.debug.as_ref().filter(|debug| debug.lines) {
+            Some(debug) => &debug.bytes,
+            None => &self.bytes,
+        }
+    }
+
+    /// What is added to its addresses.
+    #[must_use]
+    pub fn bias(&self) -> u64 {
+        let base = self.file.base;
+        base.map_or(0, |base| elf_bias(&self.bytes, base).unwrap_or(base))
     }
 }
 

@@ -8,8 +8,8 @@ use crate::detect::{HEAD, detect};
 use crate::input::{Halt, Input, InputError, is_stdin};
 use crate::shard::Sharding;
 use hartrace_flow::{
-    Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Reason,
-    Run, TiedRuns, Unconfirmed, Warning, boot,
+    Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Ownership,
+    Reason, Run, TiedRuns, Unconfirmed, Warning, boot,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -42,6 +42,12 @@ pub struct Decoded {
     pub harts: Vec<HartId>,
     /// The first gaps.
     pub first: Vec<Gap>,
+    /// In which mode and context they are, as far as the trace has reported that.
+    pub first_owners: Vec<Ownership>,
+    /// The mode and context of each hart at the end.
+    owners: Vec<(HartId, Ownership)>,
+    /// The harts of the first gaps.
+    first_harts: Vec<HartId>,
     /// Losses of data trace, the first kind first.
     pub data_gaps: Vec<DataGaps>,
     /// What else was reported, the first kind first.
@@ -161,8 +167,42 @@ impl Decoded {
         for warned in part.warnings {
             self.warn(warned);
         }
-        let room = KEPT.saturating_sub(self.first.len());
-        self.first.extend(part.first.into_iter().take(room));
+        let owners = part.first_harts.iter().zip(part.first_owners);
+        for (gap, (hart, owner)) in part.first.iter().zip(owners) {
+            self.keep_gap(*hart, gap, owner);
+        }
+        for (hart, owner) in part.owners {
+            self.own(hart, owner);
+        }
+    }
+
+    /// Keeps one of the first gaps. What is not known of the mode and the context there is
+    /// as before.
+    #[cold]
+    fn keep_gap(&mut self, hart: HartId, gap: &Gap, owner: Ownership) {
+        if self.first.len() < KEPT {
+            let before = self.owners.iter().find(|(known, _)| *known == hart);
+            let before = before.map_or(Ownership::default(), |(_, owner)| *owner);
+            self.first.push(*gap);
+            self.first_harts.push(hart);
+            self.first_owners.push(update(before, owner));
+        }
+    }
+
+    fn own(&mut self, hart: HartId, owner: Ownership) {
+        let mut known = self.owners.iter_mut();
+        match known.find(|(known, _)| *known == hart) {
+            Some((_, known)) => *known = update(*known, owner),
+            None => self.owners.push((hart, owner)),
+        }
+    }
+}
+
+/// What is known after a report of some of it.
+fn update(known: Ownership, reported: Ownership) -> Ownership {
+    Ownership {
+        mode: reported.mode.or(known.mode),
+        context: reported.context.or(known.context),
     }
 }
 
@@ -215,10 +255,9 @@ impl<C: Consumer> Consumer for Watch<C> {
                 self.decoded.gaps += 1;
                 self.decoded.contradictions += u64::from(contradicts(gap));
                 self.decoded.lost += gap.bytes;
-                if self.decoded.first.len() < KEPT {
-                    self.decoded.first.push(*gap);
-                }
+                self.decoded.keep_gap(hart, gap, Ownership::default());
             }
+            Event::Context(owner) => self.decoded.own(hart, *owner),
             Event::DataGap(first) => {
                 let (first, count) = (*first, 1);
                 self.decoded.data_gap(DataGaps { first, count });

@@ -153,6 +153,7 @@ fn compare_log(args: &Compare, talk: &Talk) -> Result<(), Failure> {
         code: Vec::new(),
         isa: args.machine.isa.clone(),
         config: args.machine.config.clone(),
+        ..args::Program::default()
     };
     let session = Session::of_log(&args.input, &typed, args.strict, talk)?;
     let output = session.output(&args.output.output)?;

@@ -85,8 +85,8 @@ fn open_all<'a>(args: &'a Ctr, talk: &'a Talk) -> Result<Vec<Opened<'a>>, Failur
 
 /// What a program consists of.
 fn identity(program: &Program) -> Vec<Identity> {
-    let elf = program.elf.iter().map(|elf| &elf.bytes);
-    let raw = program.raw.iter().map(|raw| &raw.bytes);
+    let elf = program.elf.iter().map(|elf| &*elf.bytes);
+    let raw = program.raw.iter().map(|raw| raw.bytes.as_slice());
     elf.chain(raw)
         .map(|bytes| Identity::of_code(bytes))
         .collect()

@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 use drive::{Drive, End};
 use guest::Guest;
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Hart, Ingress, Setting};
+use hartrace_capture::config::{Config, Contexts, Hart, Ingress, Setting};
 use hartrace_capture::log::RowWriter;
 use hartrace_capture::sidecar::path_for;
 use hartrace_capture::trace::{Format, TraceWriter};
@@ -158,6 +158,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     let tallies = drive.looks.take().map(Looks::tallies).unwrap_or_default();
     drop(drive);
     finish(logs)?;
+    config.contexts = config.contexts.over(names(&machine));
     let traced = traced.finish(&config, &guest.elf, written)?;
     let recorded = recorded.finish(&config, &guest.elf, isa, own, tallies)?;
     let facts = Ended {
@@ -198,6 +199,15 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
         talk.error(died);
     }
     checked.and(verdict)
+}
+
+/// The names of contexts that the run has shown.
+fn names(machine: &Machine) -> Contexts {
+    let names = machine.context_names().map(|(context, name)| {
+        let name = Setting::default(name.to_owned());
+        (context.0, name)
+    });
+    Contexts(names.collect())
 }
 
 /// Where the machine has memory.

@@ -33,6 +33,7 @@ mod info;
 mod interrupts;
 mod log;
 mod page;
+mod processes;
 mod profiles;
 mod readme;
 mod report;

@@ -270,3 +270,39 @@ fn files_that_are_no_system() {
     }
     assert_eq!(fs::metadata(Path::new(&big)).unwrap().len(), 3 << 20);
 }
+
+/// The context of a system is its address space, and traces report it.
+#[test]
+fn contexts_of_systems_are_address_spaces() {
+    let folder = Folder::new();
+    let kernel = devices(64);
+    let show = |extra: &[&str]| {
+        let traces = ["--trace", "ntrace=a", "--trace", "etrace=b"];
+        let args = [&["config", "show", "run"], traces.as_slice(), extra].concat();
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let lines = text(&output.stdout).lines().map(|line| {
+            let setting = line.split('#').next().unwrap_or_default();
+            setting.trim().to_owned()
+        });
+        let is_context = |line: &String| line.contains("context");
+        lines.filter(is_context).collect::<Vec<String>>()
+    };
+    let reported = |source: &str, ntrace: bool, width: u32| {
+        let ntrace = [format!("context = {ntrace}"), "hcontext = false".to_owned()];
+        let etrace = format!("context_width = {width}");
+        let mut all = vec![format!("context = \"{source}\"")];
+        all.extend(ntrace);
+        all.push(etrace);
+        all
+    };
+    assert_eq!(show(&["--kernel", &kernel]), reported("asid", true, 16));
+    let narrow = devices(32);
+    assert_eq!(show(&["--kernel", &narrow]), reported("asid", true, 9));
+    // A program has contexts if it says so.
+    assert_eq!(show(&[&kernel]), reported("scontext", false, 0));
+    let settings = "[hart]\ncontext = \"root\"\n[etrace]\ncontext_width = 12\n";
+    let settings = folder.file("root.toml", settings);
+    let given = show(&["--kernel", &kernel, "-c", &settings]);
+    assert_eq!(given, reported("root", true, 12));
+}

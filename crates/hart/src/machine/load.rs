@@ -9,7 +9,7 @@ use hartrace_isa::Xlen;
 use crate::boot::{Handover, System};
 use crate::bus::{Bus, Clock};
 use crate::clint::Clint;
-use crate::config::{Config, ConfigError, Platform};
+use crate::config::{Config, ConfigError, ContextSource, Platform};
 use crate::cpu::Cpu;
 use crate::devices::{Devices, Equipment};
 use crate::fdt::{self, BOOT_ROM, Chosen, Description, Virt};
@@ -284,6 +284,7 @@ pub(super) fn build(
         tohost: None,
         called: None,
         as_spike: config.platform == Platform::Spike,
+        processes: (config.context != ContextSource::Scontext).then(Box::default),
     };
     let mut others = VecDeque::new();
     for id in 1..config.harts {
@@ -307,6 +308,7 @@ fn build_hart(config: &Config, isa: hartrace_isa::Isa, id: u32) -> Result<Hart, 
         .records(isa)?
         .map(|ctr| Box::new(Records::new(ctr, false)));
     cpu.update_ad = config.update_ad;
+    cpu.context_source = config.context;
     let as_spike = config.platform == Platform::Spike;
     cpu.triggers = Triggers::new(config.triggers, isa.xlen(), as_spike);
     cpu.svadu = config.has_svadu();

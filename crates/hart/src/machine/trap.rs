@@ -3,9 +3,10 @@
 use hartrace_flow::{Cause, HartId, Observer, Step, Trap, TrapStep, Wants};
 use hartrace_isa::Itype;
 
-use crate::cpu::Exception;
+use crate::cpu::{Exception, cause};
 use crate::exec;
 use crate::machine::{Machine, Stop};
+use crate::processes::note_call;
 
 impl Machine {
     /// Takes an exception, unless it is one of an endless row.
@@ -70,6 +71,9 @@ impl Machine {
         if matches!(cause, Cause::Exception(Some(7 | 15))) {
             self.settle();
             self.serve_devices(observer);
+        }
+        if cause == Cause::Exception(Some(cause::ECALL_U)) && self.bus.processes.is_some() {
+            note_call(&self.hart.cpu, &mut self.bus);
         }
         let hart = &mut self.hart;
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());

@@ -3,10 +3,11 @@
 use hartrace_flow::{
     Access, AccessKind, Effects, HartId, Mode, Observer, RegId, Signal, Step, Wants,
 };
+use hartrace_hart::ContextSource;
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
-use crate::bench::{BASE, Bench, DATA, HANDLER, Recorder, csr, csr_writes, status};
+use crate::bench::{BASE, Bench, DATA, HANDLER, Recorder, csr, csr_writes, status, virt};
 
 /// Keeps what it is told, wanting only some of it.
 struct Watch<const WHAT: u8>(Vec<(Step, Effects)>);
@@ -387,4 +388,63 @@ fn a_call_to_the_host_is_a_halt_and_a_resume() {
     assert_eq!(steps[2], Step::Signal(Signal::Resumed));
     assert_eq!(recorder.0[1].1.regs[0].reg, RegId::X(10));
     assert_eq!(steps.len(), 4);
+}
+
+/// `satp` can be the context, with either of its fields. Modes are bare, so that no page
+/// table is needed; the hart keeps the other bits all the same.
+#[test]
+fn the_context_is_an_address_space_where_the_machine_says_so() {
+    let cases = [
+        (
+            Xlen::Rv64,
+            ContextSource::Asid,
+            0xabcd << 44 | 0x1234,
+            0xabcd,
+        ),
+        (
+            Xlen::Rv64,
+            ContextSource::Root,
+            0xabcd << 44 | 0x1234,
+            0x1234,
+        ),
+        (
+            Xlen::Rv64,
+            ContextSource::Scontext,
+            0xabcd << 44 | 0x1234,
+            0,
+        ),
+        (Xlen::Rv32, ContextSource::Asid, 0x155 << 22 | 0x1234, 0x155),
+        (
+            Xlen::Rv32,
+            ContextSource::Root,
+            0x155 << 22 | 0x1234,
+            0x1234,
+        ),
+    ];
+    for (xlen, context, satp, expected) in cases {
+        let mut config = virt(xlen);
+        config.context = context;
+        let mut b = Bench::new(config);
+        b.set_x(A1, satp);
+        let steps = b.exec(&[NOP, csrw(0x180, A1), NOP, ECALL]);
+        let contexts: Vec<u64> = steps.iter().map(|(step, _)| context_of(step)).collect();
+        // The write is the last instruction in the old space.
+        let expected_ones = [0, 0, expected, expected];
+        assert_eq!(contexts[..4], expected_ones, "{xlen:?} {context:?}");
+        // The same for pieces of straight-line code.
+        b.code(BASE, &[NOP, csrw(0x180, ZERO), NOP]);
+        b.set_pc(BASE);
+        let mut watch = Watch::<2>(Vec::new());
+        b.m.run(3, &mut watch);
+        let contexts: Vec<u64> = watch.0.iter().map(|(step, _)| context_of(step)).collect();
+        assert_eq!(contexts, [expected, expected, 0], "{xlen:?} {context:?}");
+    }
+}
+
+fn context_of(step: &Step) -> u64 {
+    match step {
+        Step::Insn(insn) => insn.context.0,
+        Step::Trap(trap) => trap.context.0,
+        Step::Signal(_) => panic!("{step:?}"),
+    }
 }

@@ -1,6 +1,7 @@
 //! Diagnostics about traces: why one cannot be read, what was guessed, what is
 //! damaged.
 
+use super::missing_code::whose;
 use super::{Code, Diagnostic, Findings, unknown_format};
 use crate::words::count;
 use hartrace_capture::compare::PlanError;
@@ -12,7 +13,7 @@ use hartrace_capture::trace::{
     ReencapsulateError, Refusal, Settings, SettingsError, TableDamage, TraceError, TransportError,
     Warned, WriteError, Written, likely_cause,
 };
-use hartrace_flow::{Assumed, DataGap, Gap, HartId, Reason, Warning, boot};
+use hartrace_flow::{Assumed, DataGap, Gap, HartId, Ownership, Reason, Warning, boot};
 use std::path::Path;
 
 /// Rows of a table that cannot be read; another code if it is all of them.
@@ -194,9 +195,10 @@ pub fn judge(
     let name = input::name(path);
     let mut findings = Findings::default();
     let other_program = decoded.instructions > 0 && decoded.doubts_program();
-    let gaps = decoded.first.iter().filter(|_| !other_program);
+    let gaps = decoded.first.iter().zip(&decoded.first_owners);
     findings.warnings = gaps
-        .map(|gap| gap_diagnostic(&name, gap))
+        .filter(|_| !other_program)
+        .map(|(gap, owner)| gap_diagnostic(&name, gap, owner))
         .chain(decoded.data_gaps.iter().map(|gaps| data_gaps(&name, gaps)))
         .chain(decoded.warnings.iter().map(|w| warning(&name, w)))
         .collect();
@@ -365,7 +367,7 @@ fn nothing(decoded: &Decoded, path: &Path, other: Option<Format>) -> Diagnostic 
         .help("check the program and the encoder settings")
 }
 
-fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
+fn gap_diagnostic(name: &str, gap: &Gap, owner: &Ownership) -> Diagnostic {
     let reason = gap.reason;
     let message = message((name, gap.at), reason);
     let mut diagnostic = Diagnostic::new(Code::Gaps, message).named(reason.code);
@@ -376,11 +378,15 @@ fn gap_diagnostic(name: &str, gap: &Gap) -> Diagnostic {
         let insns = count(gap.unconfirmed, "instruction");
         diagnostic = diagnostic.note(format!("the last {insns} before the gap are unconfirmed"));
     }
-    let boot = boot::RANGE;
-    if matches!(reason.code, "NT0302" | "ET0301") && boot.contains(&reason.value) {
+    let is_missing = matches!(reason.code, "NT0302" | "ET0301");
+    if is_missing && boot::RANGE.contains(&reason.value) {
         let text = "this is Spike's boot code: set machine = \"spike\" in [hart] of a \
             configuration";
         return diagnostic.note(text);
+    }
+    let whose = whose(reason.value, owner);
+    if is_missing && !whose.is_empty() {
+        diagnostic = diagnostic.note(whose);
     }
     match likely_cause(reason.code) {
         Some(text) => diagnostic.note(text),

@@ -174,7 +174,7 @@ pub fn firefox(
             unregister_time: None,
             paused_ranges: [],
             show_markers_in_timeline: true,
-            name: thread_name(thread, sequence),
+            name: thread_name(thread, sequence, shown),
             is_main_thread: threads.iter().all(|other| other.pid != pid),
             process_name: hart_name(thread, sequence),
             pid,

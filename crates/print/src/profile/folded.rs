@@ -10,7 +10,7 @@ pub(super) fn what_name(what: What, functions: &Functions) -> String {
     match what {
         What::Root | What::Unknown => "[unknown]".to_owned(),
         What::Hart(hart) => format!("[hart {}]", hart.0),
-        What::Context(Some(context)) => format!("[context {:#x}]", context.0),
+        What::Context(Some(context)) => format!("[{}]", functions.contexts().label(context)),
         What::Context(None) => "[unknown context]".to_owned(),
         What::Mode(Some(mode)) => format!("[{}-mode]", mode.name()),
         What::Mode(None) => "[unknown mode]".to_owned(),

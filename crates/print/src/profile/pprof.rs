@@ -151,7 +151,9 @@ fn path(profile: &Profile, node: NodeId, pc: u64) -> Path {
             What::Trap(_) => path.places.push(Place::Trap(node.what)),
             What::Hart(hart) => path.labels.push(("hart", hart.0.to_string())),
             What::Context(Some(context)) => {
-                path.labels.push(("context", format!("{:#x}", context.0)));
+                let label = profile.functions.contexts().label(context);
+                let label = label.trim_start_matches("context ").to_owned();
+                path.labels.push(("context", label));
             }
             What::Mode(Some(mode)) => path.labels.push(("mode", mode.name().to_owned())),
             What::Context(None) | What::Mode(None) | What::Root | What::Unknown => {}

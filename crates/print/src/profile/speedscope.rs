@@ -49,7 +49,7 @@ pub fn speedscope(
     for (at, thread) in sequence.threads().enumerate() {
         let separator = if at > 0 { ",\n" } else { "\n" };
         write!(writer.out, "{separator}{{\"type\":\"evented\",\"name\":")?;
-        serde_json::to_writer(&mut *writer.out, &thread_name(thread, sequence))?;
+        serde_json::to_writer(&mut *writer.out, &thread_name(thread, sequence, shown))?;
         writer.events(thread)?;
     }
     write!(writer.out, "\n],\"shared\":{{\"frames\":[")?;

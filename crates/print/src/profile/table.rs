@@ -29,11 +29,41 @@ pub fn functions(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
     if groups.is_empty() {
         return function_table(shown, &shown.profile.by_function(shown.by), out);
     }
-    for (at, (node, name)) in groups.iter().enumerate() {
-        let gap = if at == 0 { "" } else { "\n" };
-        writeln!(out, "{gap}{name}")?;
+    group_table(shown, &groups, out)?;
+    for (node, name) in &groups {
+        writeln!(out, "\n{name}")?;
         let list = shown.profile.by_function_below(*node, shown.by);
         function_table(shown, &list, out)?;
+    }
+    Ok(())
+}
+
+/// What each hart, context and mode cost; the most expensive first.
+fn group_table(
+    shown: &Shown<'_>,
+    groups: &[(NodeId, String)],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let totals = shown.profile.tree.totals();
+    let cost = |id: NodeId| totals.get(id.index()).copied().unwrap_or_default();
+    let mut costs: Vec<(Cost, &str)> = groups
+        .iter()
+        .map(|(id, name)| (cost(*id), name.as_str()))
+        .collect();
+    costs.sort_by_key(|(cost, _)| std::cmp::Reverse(cost.of(shown.by)));
+    write!(out, "{:>7} {:>14}", "%", unit(shown.by))?;
+    if shown.profile.timed {
+        write!(out, " {:>14}", other_unit(shown.by))?;
+    }
+    writeln!(out)?;
+    let whole = shown.whole();
+    for (cost, name) in costs {
+        let own = cost.of(shown.by);
+        write!(out, "{:>7.2} {own:>14}", percent(own, whole))?;
+        if let Some(other) = shown.other(cost) {
+            write!(out, " {other:>14}")?;
+        }
+        writeln!(out, "  {name}")?;
     }
     Ok(())
 }
@@ -41,27 +71,41 @@ pub fn functions(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
 /// Harts, contexts and modes that are told apart, with their names.
 pub(super) fn groups(shown: &Shown<'_>) -> Vec<(NodeId, String)> {
     let tree = &shown.profile.tree;
-    let is_group = |what| matches!(what, What::Hart(_) | What::Context(_) | What::Mode(_));
+    // What comes before what, if it is something that is told apart.
+    let order = |what| match what {
+        What::Hart(hart) => Some(u64::from(hart.0)),
+        What::Context(context) => Some(context.map_or(0, |c| c.0.saturating_add(1))),
+        What::Mode(mode) => Some(mode.map_or(0, |mode| u64::from(mode.code()) + 1)),
+        _ => None,
+    };
     let children = tree.children();
-    let mut open = vec![(NodeId::ROOT, String::new())];
+    let mut open = vec![(NodeId::ROOT, String::new(), Vec::new())];
     let mut groups = Vec::new();
-    while let Some((id, name)) = open.pop() {
+    while let Some((id, name, place)) = open.pop() {
         let below = children.get(id.index()).into_iter().flatten();
         let below: Vec<_> = below
             .filter_map(|&child| Some((child, tree.node(child)?.what)))
-            .filter(|(_, what)| is_group(*what))
+            .filter_map(|(child, what)| Some((child, what, order(what)?)))
             .collect();
-        if below.is_empty() && !name.is_empty() {
-            groups.push((id, name.clone()));
-        }
-        for (child, what) in below.into_iter().rev() {
+        for (child, what, order) in &below {
             let gap = if name.is_empty() { "" } else { ", " };
-            let own = what_name(what, &shown.profile.functions);
-            open.push((child, format!("{name}{gap}{own}")));
+            let own = what_name(*what, &shown.profile.functions);
+            let place = [place.as_slice(), &[*order]].concat();
+            open.push((*child, format!("{name}{gap}{own}"), place));
+        }
+        if below.is_empty() && !name.is_empty() {
+            groups.push((place, id, name));
         }
     }
-    groups.sort_by(|a, b| a.1.cmp(&b.1));
-    groups
+    // A context that nothing ran in, such as one that a kernel only tried, says nothing.
+    let totals = tree.totals();
+    groups.retain(|(_, id, _)| {
+        totals
+            .get(id.index())
+            .is_some_and(|t| *t != Cost::default())
+    });
+    groups.sort();
+    groups.into_iter().map(|(_, id, name)| (id, name)).collect()
 }
 
 fn function_table(

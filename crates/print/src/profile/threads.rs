@@ -4,12 +4,13 @@ use super::Shown;
 use hartrace_analyze::{Line, PathSequence, PathThread, What};
 
 /// What a thread is called: its hart if that has no other, and its context.
-pub(super) fn thread_name(thread: &PathThread, all: &PathSequence) -> String {
+pub(super) fn thread_name(thread: &PathThread, all: &PathSequence, shown: &Shown<'_>) -> String {
     let same_hart = |other: &&PathThread| (other.trace, other.hart) == (thread.trace, thread.hart);
     let is_alone = all.threads().filter(same_hart).count() == 1;
     let mut name = hart_name(thread, all);
     if let Some(context) = thread.context {
-        name += &format!(", context {:#x}", context.0);
+        let contexts = shown.profile.functions.contexts();
+        name += &format!(", {}", contexts.label(context));
     }
     match thread.number {
         None => name += ", other threads",

@@ -55,7 +55,7 @@ impl Target {
         let path = file.path();
         let sidecar = if source.one_program {
             let elf = program.elf.iter();
-            let elf = elf.map(|elf| (&elf.file, elf.bytes.as_slice()));
+            let elf = elf.map(|elf| (&elf.file, &*elf.bytes));
             sidecar(path, version, settings, &config.program, elf)
         } else {
             sidecar(path, version, settings, &Default::default(), [])

@@ -4,7 +4,7 @@ use crate::args::{Console, DiskWrites, Run, System as Typed};
 use crate::failure::Failure;
 use crate::machine;
 use crate::settings::{Elf, Raw};
-use hartrace_capture::config::{Config, Setting};
+use hartrace_capture::config::{Config, ContextSource, Setting};
 use hartrace_capture::input::{Input, is_stdin};
 use hartrace_capture::program::{ElfFile, RawFile};
 use hartrace_hart::host::{Disk, Writes};
@@ -161,8 +161,12 @@ impl Guest {
             // The calls of a guest's programs are not for us.
             let semihosting = &mut config.hart.semihosting;
             semihosting.get_or_insert(Setting::default(false));
+            // A kernel gives each process an address space.
+            let context = &mut config.hart.context;
+            context.get_or_insert(Setting::default(ContextSource::Asid));
         }
         let xlen = xlen.unwrap_or(Xlen::Rv64);
+        config.report_contexts(xlen);
         let (mut hart, isa) = machine::configure_for(config, xlen, &self.elf)?;
         hart.virtio = virtio(args, disks, self.is_system());
         hart.epoch = args.system.rtc.unwrap_or(0);

@@ -82,7 +82,7 @@ impl Recorded {
             let version = tally
                 .last
                 .map_or(Version::default(), |(version, ..)| version);
-            let elf = elf.iter().map(|elf| (&elf.file, elf.bytes.as_slice()));
+            let elf = elf.iter().map(|elf| (&elf.file, &*elf.bytes));
             let sidecar = sidecar(&path, version, settings, &config.program, elf);
             match file.close(config, sidecar) {
                 Ok(()) | Err(Failure::ClosedPipe) => {}
