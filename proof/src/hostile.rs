@@ -15,6 +15,7 @@ use crate::etrace::ETrace;
 use crate::generate::Random;
 use crate::ntrace::NTrace;
 
+mod code;
 mod ctr;
 mod elf;
 mod etrace;
@@ -122,6 +123,21 @@ pub const PROPERTIES: &[Property] = &[
         name: "config_discovery",
         holds: text::discovery,
         seeds: text::discovery_seeds,
+    },
+    Property {
+        name: "code_file",
+        holds: code::file,
+        seeds: code::file_seeds,
+    },
+    Property {
+        name: "code_patches",
+        holds: code::patches,
+        seeds: code::patches_seeds,
+    },
+    Property {
+        name: "code_perf",
+        holds: code::perf,
+        seeds: code::perf_seeds,
     },
     Property {
         name: "ntrace_flow",

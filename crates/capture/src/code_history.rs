@@ -134,12 +134,12 @@ impl CodeFile {
         packed.finish().unwrap_or_default()
     }
 
-    /// Reads the bytes of a file.
+    /// The body of a file, unpacked.
     ///
     /// # Errors
     ///
     /// Bytes that are not such a file, or are damaged.
-    pub fn read(bytes: &[u8]) -> Result<CodeFile, CodeFileError> {
+    pub fn unpack(bytes: &[u8]) -> Result<Vec<u8>, CodeFileError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(CodeFileError::NotCode)?;
         let packed = match rest.split_first() {
             Some((&VERSION, packed)) => packed,
@@ -150,9 +150,19 @@ impl CodeFile {
         let mut reader = GzDecoder::new(packed).take(MOST + 1);
         let read = reader.read_to_end(&mut unpacked);
         read.map_err(|_| CodeFileError::Damaged)?;
-        if unpacked.len() as u64 > MOST {
-            return Err(CodeFileError::TooLarge);
+        match unpacked.len() as u64 > MOST {
+            true => Err(CodeFileError::TooLarge),
+            false => Ok(unpacked),
         }
+    }
+
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are not such a file, or are damaged.
+    pub fn read(bytes: &[u8]) -> Result<CodeFile, CodeFileError> {
+        let unpacked = CodeFile::unpack(bytes)?;
         let mut from = Unpacker::new(&unpacked);
         let isa = from.bytes().ok_or(CodeFileError::Damaged)?;
         let isa = String::from_utf8_lossy(isa);

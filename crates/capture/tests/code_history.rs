@@ -14,6 +14,8 @@ use hartrace_testkit::Random;
 use std::ops::ControlFlow;
 
 mod changing;
+#[path = "changing/judged.rs"]
+mod judged;
 
 use changing::{World, settings};
 

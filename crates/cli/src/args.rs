@@ -50,7 +50,7 @@ Examples:
   hartrace log spike.log --to pc         convert a log
   hartrace run prog.elf --trace ntrace=t run a program and trace it
   hartrace decode t -e prog.elf          list the instructions of a trace
-  hartrace code -e prog.elf --patches p -o c  describe code that changed
+  hartrace code -e v --patches p -o c    describe code that changed
   hartrace dump t                        list the messages of a trace
   hartrace convert t --to etrace -o u    convert a trace to another format
   hartrace profile t -e prog.elf         see where the time went

@@ -115,6 +115,16 @@ impl CodeWrite {
         self.address.saturating_add(self.len())
     }
 
+    /// Address after the last byte that is known of it.
+    fn known_end(&self) -> u64 {
+        let new = match &self.what {
+            Written::Bytes(bytes) => bytes.get().len(),
+            Written::Gone(_) | Written::Unsure(_) => 0,
+        };
+        let old = self.was.as_ref().map_or(0, |was| was.bytes.get().len());
+        self.address.saturating_add(new.max(old) as u64)
+    }
+
     /// Whether this hart in this context sees it.
     fn concerns(&self, view: View) -> bool {
         (self.hart.is_none() || self.hart == view.0)
@@ -219,7 +229,8 @@ fn make_within(writes: &[CodeWrite], slack: u64, most: u64) -> Result<CodeHistor
     for write in writes.iter().filter(|write| write.len() > 0) {
         let first = write.address & !1;
         let end = write.end().saturating_add(1) & !1;
-        bounds.extend([first.saturating_sub(TAIL), first, end]);
+        let known = write.known_end().saturating_add(1) & !1;
+        bounds.extend([first.saturating_sub(TAIL), first, end, known]);
     }
     let mut order: Vec<usize> = (0..writes.len()).collect();
     order.sort_by_key(|&at| writes.get(at).map(|write| write.address));
@@ -248,7 +259,9 @@ fn make_within(writes: &[CodeWrite], slack: u64, most: u64) -> Result<CodeHistor
         if work > MOST_WORK {
             return Err(MakeError::TooMuch);
         }
-        if !active.is_empty() {
+        // Where nothing is known there is no code, however large the part is.
+        let known = |at: &usize| writes.get(*at).is_some_and(|w| w.known_end() > start);
+        if active.iter().any(known) {
             maker.part(start..end, &active)?;
         }
     }

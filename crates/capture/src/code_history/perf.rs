@@ -255,8 +255,8 @@ impl Layout {
         self.all && self.sample_type & field != 0
     }
 
-    /// Bytes of these fields from the time on; `None` if there is no time.
-    fn from_time(self) -> Option<usize> {
+    /// Bytes from the time to the end of a record; `None` if there is no time.
+    fn time_to_end(self) -> Option<usize> {
         use sample::{CPU, ID, IDENTIFIER, STREAM_ID, TIME};
         let all = [TIME, ID, STREAM_ID, CPU, IDENTIFIER];
         let fields = all.into_iter().filter(|field| self.has(*field)).count();
@@ -471,7 +471,7 @@ impl Reader {
 
     fn push(&mut self, what: PerfEvent, body: &[u8], offset: u64) -> Option<()> {
         let layout = self.layouts.of(body);
-        let time = match layout.from_time() {
+        let time = match layout.time_to_end() {
             Some(from_end) => Some(Fields(body.get(body.len() - from_end..)?).u64()?),
             None => None,
         };

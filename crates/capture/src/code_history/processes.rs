@@ -104,7 +104,6 @@ pub(super) struct Mapped {
     /// With the offset of its record.
     pub(super) writes: Vec<(u64, CodeWrite)>,
     pub(super) missing: Vec<MissingCode>,
-    pub(super) files: Vec<PathBuf>,
 }
 
 /// Turns the records of a file into writes. `read` reads a file.
@@ -126,9 +125,6 @@ pub(super) fn mapped(
     for record in &data.records {
         target.record(record)?;
     }
-    let found = target.files.iter().filter(|(_, file)| file.is_some());
-    target.out.files = found.map(|(path, _)| path.clone()).collect();
-    target.out.files.sort();
     Ok(target.out)
 }
 
@@ -390,7 +386,6 @@ impl Target<'_> {
                 {
                     return Err(misfit("it has another build id than the kernel that ran"));
                 }
-                self.files.insert(path.clone(), Some(Arc::from([])));
                 let symbol = if symbol.is_empty() { "_text" } else { symbol };
                 let code = kernel_code(&bytes, symbol, *file_offset).map_err(misfit)?;
                 for (address, bytes) in code {

@@ -24,7 +24,6 @@ pub struct CodeSources {
     writes: Vec<CodeWrite>,
     /// Where each of them is from.
     places: Vec<Place>,
-    files: Vec<Arc<Path>>,
 }
 
 /// Where something is in a file.
@@ -151,21 +150,31 @@ impl CodeSources {
     /// A list that cannot be read, with the line.
     pub fn add_patches(&mut self, path: &Path) -> Result<(), CodeSourceError> {
         let text = Input::open(path)?.read_all(MAX_PROGRAM)?;
-        let list: Arc<Path> = path.into();
-        let mut named = Vec::new();
-        let mut read = |file: &Path| {
-            named.push(Arc::from(file));
+        self.add_patch_bytes(path, &text, &mut |file| {
             let opened = Input::open(file).and_then(|input| input.read_all(MAX_PROGRAM));
             opened.map_err(|error| error.to_string())
-        };
-        let writes = read_patches(&text, path, &mut read).map_err(|error| {
+        })
+    }
+
+    /// The same of bytes. `read` reads the files that they name.
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeSources::add_patches`].
+    pub fn add_patch_bytes(
+        &mut self,
+        path: &Path,
+        text: &[u8],
+        read: &mut dyn FnMut(&Path) -> Result<Vec<u8>, String>,
+    ) -> Result<(), CodeSourceError> {
+        let list: Arc<Path> = path.into();
+        let writes = read_patches(text, path, read).map_err(|error| {
             let place = Place::Line(Arc::clone(&list), error.line);
             CodeSourceError::Patch(place, error.what)
         })?;
         for (line, write) in writes {
             self.push(Place::Line(Arc::clone(&list), line), write);
         }
-        self.files.append(&mut named);
         Ok(())
     }
 
@@ -180,22 +189,34 @@ impl CodeSources {
         options: &PerfOptions,
     ) -> Result<Vec<MissingCode>, CodeSourceError> {
         let bytes = Input::open(path)?.read_all(MAX_PERF)?;
-        let error = |error| CodeSourceError::Perf(path.to_path_buf(), error);
-        let data = PerfData::read(&bytes).map_err(error)?;
-        let mut read = |file: &Path| {
+        self.add_perf_bytes(path, &bytes, options, &mut |file| {
             // A name may be anything, a device too.
             let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
             let input = is_file.then(|| Input::open(file).ok()).flatten()?;
             input.read_all(MAX_PROGRAM).ok()
-        };
+        })
+    }
+
+    /// The same of bytes. `read` reads the files that they name.
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeSources::add_perf`].
+    pub fn add_perf_bytes(
+        &mut self,
+        path: &Path,
+        bytes: &[u8],
+        options: &PerfOptions,
+        read: &mut dyn FnMut(&Path) -> Option<Vec<u8>>,
+    ) -> Result<Vec<MissingCode>, CodeSourceError> {
+        let error = |error| CodeSourceError::Perf(path.to_path_buf(), error);
+        let data = PerfData::read(bytes).map_err(error)?;
         let misfit = |misfit| CodeSourceError::Misfit(path.to_path_buf(), misfit);
-        let mapped = mapped(&data, options, &mut read).map_err(misfit)?;
+        let mapped = mapped(&data, options, read).map_err(misfit)?;
         let perf: Arc<Path> = path.into();
         for (offset, write) in mapped.writes {
             self.push(Place::Record(Arc::clone(&perf), offset), write);
         }
-        self.files
-            .extend(mapped.files.iter().map(|file| Arc::from(file.as_path())));
         Ok(mapped.missing)
     }
 
@@ -225,12 +246,6 @@ impl CodeSources {
             self.push(Place::File(Arc::clone(&place)), write);
         }
         Ok(())
-    }
-
-    /// The files that other files name.
-    #[must_use]
-    pub fn files(&self) -> &[Arc<Path>] {
-        &self.files
     }
 
     /// The history. Times are known within so many units.

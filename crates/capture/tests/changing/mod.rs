@@ -225,7 +225,6 @@ impl World {
             mode,
             time,
             context: Context(self.context as u64),
-            ..Insn::default()
         };
         (HartId(hart as u32), insn)
     }

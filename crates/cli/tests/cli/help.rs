@@ -56,6 +56,7 @@ fn help_is_wrapped_cleanly() {
         &["convert"],
         &["profile"],
         &["calls"],
+        &["code"],
         &["coverage"],
         &["flamegraph"],
         &["report"],
@@ -107,6 +108,7 @@ fn help_texts() {
     help(&["convert", "--help"]).stdout_eq(file!["snapshots/convert.txt"]);
     help(&["profile", "--help"]).stdout_eq(file!["snapshots/profile.txt"]);
     help(&["calls", "--help"]).stdout_eq(file!["snapshots/calls.txt"]);
+    help(&["code", "--help"]).stdout_eq(file!["snapshots/code.txt"]);
     help(&["coverage", "--help"]).stdout_eq(file!["snapshots/coverage.txt"]);
     help(&["diff", "--help"]).stdout_eq(file!["snapshots/diff.txt"]);
     help(&["branches", "--help"]).stdout_eq(file!["snapshots/branches.txt"]);
@@ -154,6 +156,7 @@ fn one_manual_page_per_command() {
     let expected = [
         "hartrace-branches.1",
         "hartrace-calls.1",
+        "hartrace-code.1",
         "hartrace-compare.1",
         "hartrace-completions.1",
         "hartrace-config-convert.1",
@@ -163,7 +166,7 @@ fn one_manual_page_per_command() {
         "hartrace-convert.1",
         "hartrace-coverage.1",
     ];
-    assert_eq!(pages[..10], expected);
+    assert_eq!(pages[..11], expected);
     let expected = [
         "hartrace-ctr.1",
         "hartrace-decode.1",
@@ -187,7 +190,7 @@ fn one_manual_page_per_command() {
         "hartrace-view.1",
         "hartrace.1",
     ];
-    assert_eq!(pages[10..], expected);
+    assert_eq!(pages[11..], expected);
     let page = fs::read_to_string(folder.path("man/man1/hartrace-info.1")).unwrap();
     assert!(page.contains(".TH hartrace-info 1"), "{page}");
 }
