@@ -187,9 +187,7 @@ pub(crate) fn is_one_program(one: &Program, other: &Program) -> bool {
 fn identity(program: &Program) -> Vec<Identity> {
     let elf = program.elf.iter().map(|elf| &*elf.bytes);
     let raw = program.raw.iter().map(|raw| raw.bytes.as_slice());
-    elf.chain(raw)
-        .map(|bytes| Identity::of_code(bytes))
-        .collect()
+    elf.chain(raw).map(Identity::of_code).collect()
 }
 
 fn different(one: &Path, other: &Path) -> Diagnostic {

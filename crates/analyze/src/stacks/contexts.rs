@@ -213,7 +213,7 @@ impl Hart {
         let own = |t: &Thread| t.context == self.context && fits(t);
         let threads = || self.suspended.iter();
         let found = threads().rposition(own);
-        found.or_else(|| threads().rposition(|t| fits(t)))
+        found.or_else(|| threads().rposition(fits))
     }
 
     /// The thread of a context that ran last. One that a trap interrupted is a process;

@@ -87,9 +87,7 @@ fn open_all<'a>(args: &'a Ctr, talk: &'a Talk) -> Result<Vec<Opened<'a>>, Failur
 fn identity(program: &Program) -> Vec<Identity> {
     let elf = program.elf.iter().map(|elf| &*elf.bytes);
     let raw = program.raw.iter().map(|raw| raw.bytes.as_slice());
-    elf.chain(raw)
-        .map(|bytes| Identity::of_code(bytes))
-        .collect()
+    elf.chain(raw).map(Identity::of_code).collect()
 }
 
 /// Whether a report sums up over all files, by address.

@@ -113,7 +113,7 @@ fn contexts_have_names_in_all_views() {
             .unwrap()
     };
     let whole = profile.lines().next().unwrap().replace(' ', "");
-    let sum: u64 = table.iter().map(|line| cost(&line)).sum();
+    let sum: u64 = table.iter().map(cost).sum();
     assert_eq!(whole, format!("{sum}instructions"));
     assert!(show(&["decode"]).contains("context 0x1001 the second"));
     assert!(show(&["calls", "--by", "context"]).contains("[context 0x1001 the second]"));

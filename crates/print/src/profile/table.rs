@@ -75,7 +75,8 @@ pub(super) fn groups(shown: &Shown<'_>) -> Vec<(NodeId, String)> {
     let order = |what| match what {
         What::Hart(hart) => Some(u64::from(hart.0)),
         What::Context(context) => Some(context.map_or(0, |c| c.0.saturating_add(1))),
-        What::Mode(mode) => Some(mode.map_or(0, |mode| u64::from(mode.code()) + 1)),
+        // The most privileged first.
+        What::Mode(mode) => Some(mode.map_or(0, |mode| 0x100 - u64::from(mode.code()))),
         _ => None,
     };
     let children = tree.children();
