@@ -68,9 +68,13 @@ pub struct Entry {
     pub time: u64,
     /// The instruction did not retire, or an interrupt was taken before it.
     pub trap: Option<EntryTrap>,
-    /// It is the first instruction of a trap handler: a trap came before it, whether or
-    /// not an entry recorded it.
-    pub handler: bool,
+    /// The source lists it before it executes, and nothing shows that it did: if the hart
+    /// goes where it cannot send it, it has trapped.
+    pub unconfirmed: bool,
+    /// It is the first instruction of a trap handler: a trap with this cause came before
+    /// it, unless an entry has recorded that. Without more, an interrupt
+    /// (`Cause::Interrupt(None)`).
+    pub handler: Option<Cause>,
     /// Registers written. x0 may be among them.
     pub regs: Few<RegWrite, 16>,
     /// CSRs written.
@@ -117,7 +121,8 @@ impl Entry {
         self.next = None;
         self.time = 0;
         self.trap = None;
-        self.handler = false;
+        self.unconfirmed = false;
+        self.handler = None;
         self.regs.clear();
         self.csrs.clear();
         self.accesses.clear();

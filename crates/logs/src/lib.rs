@@ -36,6 +36,8 @@
 //!   the program.
 //! * [`SpikeReader`], [`SpikeWriter`]: Spike's `-l` and `--log-commits`, and the logs of
 //!   CVA6, Rocket, BOOM and Dromajo.
+//! * [`FormatReader`]: the other formats of simulators and cores ([`LogFormat`]), and
+//!   lines described by [`Columns`].
 //! * [`Entry`], [`EntrySteps`]: what one line says, and what makes steps of it, for
 //!   sources of any other form.
 //! * [`IngressReader`], [`IngressWriter`]: the ingress port as CSV, to and from
@@ -51,9 +53,11 @@ mod blocks;
 mod csv;
 mod entry;
 mod error;
+mod formats;
 mod lines;
 mod pc;
 mod pieces;
+mod scan;
 mod site;
 mod spike;
 mod text;
@@ -67,6 +71,7 @@ pub use csv::pc_trace::SpikeCsvReader;
 pub use csv::write::{IngressWriter, RowError};
 pub use entry::{Entry, EntryAccess, EntryOptions, EntrySteps, EntryTrap};
 pub use error::{Excerpt, LineError, LineErrorKind};
+pub use formats::{Carries, Column, Columns, ColumnsError, FormatReader, LogFormat};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
 pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};

@@ -8,7 +8,7 @@ use self::line::{Cursor, Form};
 use super::entry::{Entry, EntryOptions, EntrySteps, Ground, Hart, MemoryOp, Out, parts};
 use super::lines::{Line, Lines};
 use super::{LineError, LineErrorKind};
-use hartrace_flow::{HartId, Image, Mode, Observer};
+use hartrace_flow::{Cause, HartId, Image, Mode, Observer};
 
 mod effects;
 mod line;
@@ -276,7 +276,8 @@ impl<'a> Log<'a> {
         } else {
             Xlen::Rv64
         });
-        entry.handler = self.handler.take_if(|handler| *handler == pc).is_some();
+        let handler = self.handler.take_if(|handler| *handler == pc);
+        entry.handler = handler.map(|_| Cause::Interrupt(None));
         let mut owed = None;
         if out.parts.any() || bare || bits & 0x7f == 0x73 {
             let op = MemoryOp::of(bits, commit.narrow);

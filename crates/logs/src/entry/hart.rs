@@ -48,6 +48,8 @@ pub(crate) struct Hart {
     pub(super) insn: Option<Insn>,
     /// Where it says that it goes.
     next: Option<u64>,
+    /// Nothing shows that it executed.
+    unconfirmed: bool,
     pub(super) effects: Effects,
     /// Instruction line without a commit line so far. Without commit lines this is
     /// what will be given next.
@@ -78,6 +80,7 @@ impl Hart {
             lost: false,
             insn: None,
             next: None,
+            unconfirmed: false,
             effects: Effects::default(),
             listed: None,
             times: 1,
@@ -103,9 +106,9 @@ impl Hart {
     ) {
         self.follows = entry.mode.is_none();
         self.now = entry.time;
-        match self.insn {
-            Some(insn) if entry.handler && self.trap.is_none() => {
-                self.interrupted(insn, entry, ground, out);
+        match (self.insn, entry.handler) {
+            (Some(insn), Some(cause)) if self.trap.is_none() => {
+                self.interrupted(insn, cause, entry, ground, out);
             }
             _ => self.follow(entry.pc, entry.mode, ground, out),
         }
@@ -177,6 +180,9 @@ impl Hart {
         if site.exits == Exits::Trap && ground.commits {
             return self.trap_at(insn, pc, mode, ground, out);
         }
+        if self.unconfirmed && !site.allows(pc) {
+            return self.trap_at(insn, pc, mode, ground, out);
+        }
         let fits = self.next.map_or(site.allows(pc), |next| next == pc);
         // Only a trap raises the privilege; after an indirect jump its epc
         // is unknown and it goes without.
@@ -212,7 +218,7 @@ impl Hart {
         self.give_trap(Some(pc), mode, ground, out);
     }
 
-    /// An ecall or ebreak: it traps, or a debugger takes it.
+    /// An instruction that trapped. An ebreak may be for a debugger.
     #[cold]
     fn trap_at(
         &mut self,
@@ -227,7 +233,10 @@ impl Hart {
         }
         self.trap = Some(Held {
             epc: insn.pc,
-            cause: Cause::of_instruction(insn.bits, Some(insn.mode)),
+            cause: match is_trap(insn.bits, ground.isa) {
+                true => Cause::of_instruction(insn.bits, Some(insn.mode)),
+                false => Cause::Exception(None),
+            },
             tval: None,
             bits: Some(insn.bits),
             mode: Some(insn.mode),
@@ -251,6 +260,7 @@ impl Hart {
     fn interrupted(
         &mut self,
         mut insn: Insn,
+        cause: Cause,
         entry: &Entry,
         ground: &mut Ground<'_, '_>,
         out: &mut Out<'_, '_>,
@@ -268,7 +278,7 @@ impl Hart {
         self.give(insn, ground, out);
         self.trap = Some(Held {
             epc: insn.next,
-            cause: Cause::Interrupt(None),
+            cause,
             tval: None,
             bits: None,
             mode: Some(mode),
@@ -356,7 +366,7 @@ impl Hart {
     #[inline]
     pub(super) fn retired(&mut self, entry: &Entry, bits: u32, parts: Parts) -> Option<Cause> {
         (self.listed, self.owed) = (None, None);
-        self.next = entry.next;
+        (self.next, self.unconfirmed) = (entry.next, entry.unconfirmed);
         let mode = entry.mode.unwrap_or(self.derived);
         self.insn = Some(Insn {
             pc: entry.pc,
