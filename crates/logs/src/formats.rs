@@ -7,6 +7,7 @@ use super::lines::{Line, Lines};
 use super::scan::Fault;
 use super::{LineError, LineErrorKind as Kind};
 use hartrace_flow::{Image, Observer};
+use hartrace_isa::Xlen;
 
 mod columns;
 mod gem5;
@@ -178,6 +179,47 @@ impl LogFormat {
                 traps: false,
                 time: true,
             },
+        }
+    }
+
+    /// The width of the hart whose log starts with `head`, where the log shows it: by the
+    /// digits of a pc.
+    #[must_use]
+    pub fn xlen(self, head: &[u8]) -> Option<Xlen> {
+        let mut lines = head.split(|&b| b == b'\n');
+        let by_digits = |digits: usize| match digits {
+            1..=8 => Xlen::Rv32,
+            _ => Xlen::Rv64,
+        };
+        let after = |line: &[u8], mark: &[u8]| {
+            let at = line.windows(mark.len()).position(|w| w == mark)?;
+            let digits = line.get(at + mark.len()..)?.iter();
+            Some(digits.take_while(|b| b.is_ascii_hexdigit()).count())
+        };
+        match self {
+            LogFormat::Ibex => Some(Xlen::Rv32),
+            LogFormat::Rvvi => lines.find_map(|line| {
+                let width = |digits: &[u8]| after(line, digits).map(|_| ());
+                let narrow = width(b"XLEN 32").map(|()| Xlen::Rv32);
+                narrow.or(width(b"XLEN 64").map(|()| Xlen::Rv64))
+            }),
+            LogFormat::Sail => lines.find_map(|line| after(line, b"]: 0x")).map(by_digits),
+            LogFormat::Rocket => lines.find_map(|line| after(line, b"pc=[")).map(by_digits),
+            LogFormat::Whisper => {
+                let pc = |line: &[u8]| {
+                    line.split(u8::is_ascii_whitespace)
+                        .filter(|w| !w.is_empty())
+                        .nth(3)
+                        .map(<[u8]>::len)
+                };
+                lines
+                    .find(|line| whisper::is_line(line))
+                    .and_then(pc)
+                    .map(by_digits)
+            }
+            LogFormat::RenodeBinary => head.get(8).map(|&bytes| by_digits(2 * usize::from(bytes))),
+            LogFormat::QemuBlocks => Some(Xlen::Rv64),
+            _ => None,
         }
     }
 

@@ -6,6 +6,7 @@ use super::etrace::Etrace;
 use super::filter::Filter;
 use super::hart::Hart;
 use super::ingress::Ingress;
+use super::log::Log;
 use super::ntrace::Ntrace;
 use super::program::{Program, Trace};
 use super::read::{ConfigError, Problem, Reader, SECTIONS, nearest};
@@ -44,6 +45,8 @@ pub struct Config {
     pub filter: Filter,
     /// `[transport]`.
     pub transport: TransportSection,
+    /// `[log]`.
+    pub log: Log,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -72,6 +75,7 @@ impl Config {
             ctr: self.ctr.over(below.ctr),
             filter: self.filter.over(below.filter),
             transport: self.transport.over(below.transport),
+            log: self.log.over(below.log),
             trace: self.trace.or(below.trace),
         }
     }
@@ -180,6 +184,7 @@ impl Config {
                 "tandem" => config.tandem = Tandem::read(reader, table),
                 "ctr" => config.ctr = Records::read(reader, table),
                 "filter" => config.filter = Filter::read(reader, table),
+                "log" => config.log = Log::read(reader, table),
                 "transport" => config.transport = TransportSection::read(reader, table),
                 "trace" => config.trace = Trace::read(reader, table, key.span()),
                 _ => {
@@ -217,6 +222,7 @@ impl Config {
         self.etrace.write(out)?;
         self.tandem.write(out)?;
         self.transport.write(out)?;
+        self.log.write(out)?;
         self.ctr.write(out)
     }
 }

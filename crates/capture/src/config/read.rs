@@ -21,6 +21,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "tandem",
     "ctr",
     "transport",
+    "log",
     "trace",
 ];
 /// What is wrong with a configuration, and where.
