@@ -175,12 +175,12 @@ pub fn detect(head: &[u8]) -> Kind {
     if text.lines().any(|l| is_spike(l).is_some()) {
         return Kind::SpikeLog;
     }
-    let Some(first) = lines().next() else {
-        return Kind::Unknown;
-    };
     if let Some(format) = LogFormat::detect(text.as_bytes()) {
         return Kind::Log(format);
     }
+    let Some(first) = lines().next() else {
+        return Kind::Unknown;
+    };
     if is_heading(first, &["itype", "iaddr", "iretire"]) {
         return Kind::IngressCsv;
     }

@@ -402,9 +402,22 @@ pub fn first_pc(kind: Kind, head: &[u8]) -> Option<u64> {
             IngressReader::new(counted).feed(head, row, &mut |_| {});
         }
         _ => {
-            let mut reader = LogReader::new(kind, &LogOptions::default()).ok()?;
-            reader.feed(head, &mut First(&mut see), &mut |_| {});
-            reader.finish(&mut First(&mut see), &mut |_| {});
+            // A log without instructions says where they are missing.
+            let mut missing = None;
+            let mut damaged = |error: LineError| {
+                if let LineErrorKind::MissingCode(pc) = error.kind {
+                    missing.get_or_insert(pc);
+                }
+            };
+            let nothing = Image::new();
+            let options = LogOptions {
+                image: Some(&nothing),
+                ..LogOptions::default()
+            };
+            let mut reader = LogReader::new(kind, &options).ok()?;
+            reader.feed(head, &mut First(&mut see), &mut damaged);
+            reader.finish(&mut First(&mut see), &mut damaged);
+            first = first.or(missing);
         }
     }
     first

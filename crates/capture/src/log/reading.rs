@@ -6,7 +6,7 @@ use crate::detect::Kind;
 use crate::program::{Program, add_boot_code};
 use hartrace_flow::{Image, SpaceId, boot};
 use hartrace_isa::{Isa, Xlen};
-use hartrace_logs::Iretire;
+use hartrace_logs::{Iretire, LogFormat};
 use std::fmt;
 
 /// Something about a log that neither the settings nor the program say.
@@ -134,6 +134,10 @@ impl<'a> Reading<'a> {
 /// Spike's machine, and the image gets that code.
 pub fn recognise_boot(kind: Kind, head: &[u8], program: &mut Program, image: Option<&mut Image>) {
     let known = |image: &Image| image.fetch(SpaceId::FIRST, boot::ROM).is_some();
+    // QEMU has other code there.
+    if kind == Kind::Log(LogFormat::QemuBlocks) {
+        return;
+    }
     if first_pc(kind, head) != Some(boot::ROM) || image.as_deref().is_some_and(known) {
         return;
     }

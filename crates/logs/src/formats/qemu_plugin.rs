@@ -83,7 +83,11 @@ impl Grammar for Plugin {
             Xlen::Rv32 => Isa::RV32GC,
             Xlen::Rv64 => Isa::RV64GC,
         };
-        let accesses = Touch::of(bits, isa).count() > 0;
+        let accesses = match Touch::of(bits, isa) {
+            Touch::Nothing => false,
+            Touch::Accesses { kind, .. } => !kind.is_csr(),
+            _ => true,
+        };
         to.entry.unconfirmed = accesses && to.entry.accesses.is_empty();
         to.give()
     }

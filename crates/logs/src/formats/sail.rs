@@ -167,7 +167,8 @@ impl Sail {
             return Err((Kind::Expected("the name of a CSR"), at));
         };
         let instruction = to.entry.bits.unwrap_or_default();
-        let writes = instruction & 0x7f == 0x73 && instruction >> 12 & 3 != 0;
+        let csr = instruction & 0x7f == 0x73 && instruction >> 12 & 3 != 0;
+        let writes = csr && instruction >> 20 == u32::from(number);
         match number {
             // Not written by an instruction: a trap is taken.
             csr::MCAUSE | csr::SCAUSE if !writes => {
