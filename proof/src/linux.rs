@@ -1,9 +1,12 @@
 //! Boots a Linux kernel with firmware, a shell and a disk: on one, two and four harts,
 //! each twice. What is typed is done, the output is whole up to the last line, and the
-//! second run is the first.
+//! second run is the first. If traces are wanted, too, what is decoded from each on one and
+//! on two threads is what the harts did.
 //!
 //! The files are given: firmware, a kernel, a static busybox, and the modules that a
 //! kernel needs for its disk. Without them there is nothing to prove.
+
+mod traced;
 
 use std::cell::RefCell;
 use std::io::{self, Cursor, Write};
@@ -16,7 +19,8 @@ use hartrace_hart::{BootFiles, Config, Machine, Platform, Region, Stop, System, 
 use hartrace_isa::Xlen;
 
 const USAGE: &str = "give --bios FILE --kernel FILE --busybox FILE [--module FILE]... \
-                     [--harts N]...; modules are loaded in their order, uncompressed";
+                     [--harts N]... [--trace ntrace|etrace]...; modules are loaded in their order, \
+                     uncompressed";
 
 /// Instructions after which a boot that has not ended is no good.
 const LIMIT: u64 = 50_000_000_000;
@@ -37,6 +41,8 @@ struct Given {
     busybox: Option<Vec<u8>>,
     modules: Vec<Vec<u8>>,
     harts: Vec<u32>,
+    /// Formats, as sections of a configuration.
+    traces: Vec<String>,
 }
 
 impl Given {
@@ -52,6 +58,9 @@ impl Given {
                 "--busybox" => given.busybox = Some(file()?),
                 "--module" => given.modules.push(file()?),
                 "--harts" => given.harts.push(value.parse().map_err(|_| USAGE)?),
+                "--trace" if ["ntrace", "etrace"].contains(&value.as_str()) => {
+                    given.traces.push(format!("[{value}]"));
+                }
                 _ => return Err(USAGE.to_owned()),
             }
         }
@@ -76,7 +85,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
     };
     let initrd = file_system(busybox, &given.modules);
     for &harts in &given.harts {
-        let boot = |again: &str| {
+        let boot = |trace: Option<&String>| {
             let files = BootFiles {
                 bios: Some(bios),
                 kernel: Some(kernel),
@@ -85,14 +94,30 @@ pub fn command(args: &[String]) -> Result<(), String> {
                 dtb: None,
             };
             let begin = Instant::now();
-            let (output, insns) = run(harts, &files, !given.modules.is_empty())?;
-            let seconds = begin.elapsed().as_secs_f64();
-            println!("{harts} harts{again}: {insns} instructions in {seconds:.1} s");
-            Ok::<_, String>((output, insns))
+            let disk = !given.modules.is_empty();
+            let (done, traced) = match trace {
+                None => (run(harts, &files, disk, &mut NoObserver)?, None),
+                Some(text) => {
+                    let boot =
+                        traced::trace(text, harts, |observer| run(harts, &files, disk, observer))?;
+                    (boot.0, Some(boot.1))
+                }
+            };
+            let (insns, seconds) = (done.1, begin.elapsed().as_secs_f64());
+            let how = trace.map_or("", String::as_str);
+            println!("{harts} harts {how}: {insns} instructions in {seconds:.1} s");
+            if let Some(traced) = traced {
+                traced.check(1)?;
+                traced.check(2)?;
+            }
+            Ok::<_, String>(done)
         };
-        let first = boot("")?;
-        if boot(" again")? != first {
-            return Err(format!("{harts} harts: two boots differ"));
+        let first = boot(None)?;
+        let again = std::iter::once(None).chain(given.traces.iter().map(Some));
+        for trace in again {
+            if boot(trace)? != first {
+                return Err(format!("{harts} harts: two boots differ"));
+            }
         }
     }
     Ok(())
@@ -144,7 +169,12 @@ impl Observer for NoObserver {
 }
 
 /// Boots, types, and checks what is printed. Gives that and the instructions.
-fn run(harts: u32, files: &BootFiles<'_>, disk: bool) -> Result<(String, u64), String> {
+fn run<O: Observer>(
+    harts: u32,
+    files: &BootFiles<'_>,
+    disk: bool,
+    observer: &mut O,
+) -> Result<(String, u64), String> {
     let (typed, printed) = script(harts, disk);
     let mut image = format!("{LINE}\n").into_bytes();
     image.resize(1 << 20, 0);
@@ -174,7 +204,7 @@ fn run(harts: u32, files: &BootFiles<'_>, disk: bool) -> Result<(String, u64), S
     let machine = Machine::new(config, host.with_disks(vec![image]));
     let mut machine = machine.map_err(|error| error.to_string())?;
     machine.boot(system).map_err(|error| error.to_string())?;
-    let stop = machine.run(LIMIT, &mut NoObserver);
+    let stop = machine.run(LIMIT, observer);
     let finished = machine.host().finish();
     finished.map_err(|error| error.to_string())?;
     let output = String::from_utf8_lossy(&seen.0.borrow()).into_owned();

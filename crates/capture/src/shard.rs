@@ -530,6 +530,17 @@ where
     fn keeps(&self) -> bool {
         self.part.keeps()
     }
+
+    fn only_counts(&self) -> bool {
+        self.part.only_counts()
+    }
+
+    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+        match self.state == Stand::Wrong {
+            true => ControlFlow::Break(()),
+            false => self.part.counted(hart, insns),
+        }
+    }
 }
 
 #[cfg(test)]

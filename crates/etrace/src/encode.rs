@@ -139,6 +139,10 @@ impl Encode for Hart {
         self.end(config, sink);
     }
 
+    fn halfwords(&self) -> u64 {
+        self.halfwords
+    }
+
     fn counters(&self) -> Counters {
         self.out.counters()
     }

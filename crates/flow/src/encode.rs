@@ -175,6 +175,11 @@ pub trait Encode {
 
     /// What it has done.
     fn counters(&self) -> Counters;
+
+    /// Halfwords that have retired, as [`Sink::synchronised`] counts them.
+    fn halfwords(&self) -> u64 {
+        0
+    }
 }
 
 /// The encoders of any number of harts, each with its own state and queue,
@@ -230,6 +235,13 @@ impl<E: Encode, S: Sink> Encoder<E, S> {
     pub fn counters(&self, hart: HartId) -> Option<Counters> {
         let (_, hart) = self.harts.iter().find(|(id, _)| *id == hart)?;
         Some(hart.counters())
+    }
+
+    /// Halfwords of a hart that have retired, as [`Sink::synchronised`] counts them.
+    #[must_use]
+    pub fn halfwords(&self, hart: HartId) -> u64 {
+        let known = self.harts.iter().find(|(id, _)| *id == hart);
+        known.map_or(0, |(_, hart)| hart.halfwords())
     }
 
     /// What all encoders have done together.

@@ -433,6 +433,18 @@ pub trait Consumer {
     fn keeps(&self) -> bool {
         false
     }
+
+    /// Whether all it wants to know of runs is how many instructions they have: a source
+    /// may then call [`Consumer::counted`] instead of giving them.
+    fn only_counts(&self) -> bool {
+        false
+    }
+
+    /// So many instructions, instead of their runs.
+    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+        let _ = (hart, insns);
+        ControlFlow::Continue(())
+    }
 }
 
 /// A place in a trace from which it can be decoded.
@@ -506,6 +518,14 @@ macro_rules! passed_on {
 
             fn keeps(&self) -> bool {
                 (**self).keeps()
+            }
+
+            fn only_counts(&self) -> bool {
+                (**self).only_counts()
+            }
+
+            fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+                (**self).counted(hart, insns)
             }
         }
     )+};

@@ -131,7 +131,7 @@ pub use step::{
     RegWrite, Signal, Step, Trap, TrapStep, Wants, steps_of,
 };
 pub use step_events::StepEvents;
-pub use straight::{Placed, Role, Straight, Straights};
+pub use straight::{News, Placed, Role, Straight, Straights};
 pub use tie::{Tie, Tied};
 pub use touch::{Reported, Touch};
 pub use transfer::{StepTransfers, Transfer, TransferSink};

@@ -20,6 +20,19 @@ pub struct Straights<'a> {
     pub context: Context,
     /// Privilege mode they ran in.
     pub mode: Mode,
+    /// Whether there is anything new about them; `None` if the source does not say.
+    pub news: Option<News>,
+}
+
+/// What a source says of pieces, compared with those that it reported before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct News {
+    /// How many times it has reported pieces of this hart, this one included, since it
+    /// began to say what is new: an observer that missed some notices.
+    pub number: u64,
+    /// If not, each of the pieces belongs to decoded code of which a piece at the same
+    /// address was reported before, while there was news.
+    pub any: bool,
 }
 
 /// Instructions that retired one after the other, each at the address after the

@@ -39,6 +39,8 @@ pub(crate) struct Blocks {
     forgotten: u64,
     /// The pages that were fetched from since, by the low bits of their number.
     pages: [u64; PAGES as usize / 64],
+    /// A block was kept since this was last reset.
+    pub(crate) news: bool,
 }
 
 impl Blocks {
@@ -47,6 +49,7 @@ impl Blocks {
             slots: Box::new([NONE; SLOTS]),
             context: 0,
             forgotten: 0,
+            news: true,
             pages: [0; PAGES as usize / 64],
         }
     }
@@ -62,6 +65,7 @@ impl Blocks {
 
     /// Keeps the block at an address.
     pub(crate) fn keep(&mut self, pc: u64, block: Block) {
+        self.news = true;
         let context = self.context;
         if let Some(found) = self.slots.get_mut(slot(pc)) {
             *found = Found { pc, context, block };

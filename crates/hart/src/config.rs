@@ -78,6 +78,9 @@ pub struct Config {
     pub virtio: Vec<Virtio>,
     /// The time of day when the machine starts, in seconds since 1970.
     pub epoch: u64,
+    /// A system that asks for a reset starts again; otherwise its run ends, as that of a
+    /// program always does.
+    pub reboot: bool,
     /// The control transfer records, if the ISA string names Smctr or Ssctr;
     /// their width is the hart's.
     pub ctr: hartrace_ctr::Config,
@@ -135,6 +138,7 @@ impl Config {
             triggers: 4,
             virtio: Vec::new(),
             epoch: 0,
+            reboot: true,
             ctr: hartrace_ctr::Config::new(Version::default(), xlen),
             predictor: PredictorKind::None,
         }

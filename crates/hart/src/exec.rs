@@ -135,6 +135,12 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
     let pieces = &mut hart.pieces;
+    if pieces.begin(wants_straights::<O>()) {
+        hart.tlb.forget_blocks();
+    }
+    hart.tlb.blocks.news |= start.is_some();
+    // None of the block that was found last retired.
+    let mut unreported = false;
     let whose = Whose { id, mode, context };
     let mut records = hart.cpu.records.take();
     let mut pen = Pen::new(records.as_deref_mut());
@@ -188,6 +194,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             let (first, mut micros) = block;
             if left < micros.len() as u64 {
                 if left == 0 {
+                    unreported = true;
                     break 'blocks Leave::Spent;
                 }
                 micros = micros.get(..left as usize).unwrap_or_default();
@@ -242,7 +249,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                                 count: u16::from($count),
                                 extra: $extra,
                             };
-                            pieces.push(piece, &mut hart.report, code, whose);
+                            pieces.push(piece, &mut hart.report, code, &mut hart.tlb.blocks, whose);
                         }
                     };
                 }
@@ -253,6 +260,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         let before = before(micros, op);
                         if op.number > 1 {
                             straight!(op.number - 1, W::unsigned(here!()), 0);
+                        } else {
+                            unreported = true;
                         }
                         pc = W::unsigned(here!());
                         left -= u64::from(op.number) - 1;
@@ -675,7 +684,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         count: micros.len() as u16,
                         extra: 0,
                     };
-                    pieces.push(piece, &mut hart.report, code, whose);
+                    pieces.push(piece, &mut hart.report, code, &mut hart.tlb.blocks, whose);
                 }
                 left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
@@ -685,7 +694,10 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         }
     };
     if wants_straights::<O>() {
-        pieces.flush(&mut hart.report, code, whose);
+        let blocks = &mut hart.tlb.blocks;
+        let still = unreported && blocks.news;
+        pieces.flush(&mut hart.report, code, blocks, whose);
+        blocks.news |= still;
     }
     hart.finish();
     let noted = pen.taken;

@@ -1,7 +1,8 @@
 //! Straight-line code that was executed, on its way to an observer.
 
-use hartrace_flow::{Context, HartId, Mode, Observer, Straight, Straights};
+use hartrace_flow::{Context, HartId, Mode, News, Observer, Straight, Straights};
 
+use crate::blocks::Blocks;
 use crate::code::Code;
 use crate::exec::Report;
 
@@ -14,6 +15,8 @@ const MOST: usize = 256;
 pub(crate) struct Pieces {
     list: Box<[Straight; MOST]>,
     len: usize,
+    /// See [`News::number`]; 0 while there is no observer of pieces.
+    number: u64,
 }
 
 /// Whose they are.
@@ -29,7 +32,15 @@ impl Pieces {
         Pieces {
             list: Box::new([Straight::default(); MOST]),
             len: 0,
+            number: 0,
         }
+    }
+
+    /// Whether an observer takes pieces that none took before: all code is new to it.
+    pub(crate) fn begin(&mut self, observed: bool) -> bool {
+        let before = self.number;
+        self.number = if observed { before.max(1) } else { 0 };
+        observed && before == 0
     }
 
     /// Adds one.
@@ -39,6 +50,7 @@ impl Pieces {
         piece: Straight,
         report: &mut Report<'_, O>,
         code: &Code,
+        blocks: &mut Blocks,
         whose: Whose,
     ) {
         // Masked to the size of the array.
@@ -48,7 +60,7 @@ impl Pieces {
         }
         self.len += 1;
         if self.len == MOST {
-            self.flush(report, code, whose);
+            self.flush(report, code, blocks, whose);
         }
     }
 
@@ -58,6 +70,7 @@ impl Pieces {
         &mut self,
         report: &mut Report<'_, O>,
         code: &Code,
+        blocks: &mut Blocks,
         whose: Whose,
     ) {
         let list = self.list.get(..self.len).unwrap_or_default();
@@ -69,7 +82,13 @@ impl Pieces {
                 accesses: report.accesses,
                 context: whose.context,
                 mode: whose.mode,
+                news: Some(News {
+                    number: self.number,
+                    any: blocks.news,
+                }),
             };
+            self.number += 1;
+            blocks.news = false;
             report.observer.straights(whose.id, &all);
         }
         report.accesses.clear();

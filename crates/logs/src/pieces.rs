@@ -157,6 +157,7 @@ impl<'a> Pieces<'a> {
                 accesses: &[],
                 context: Context(0),
                 mode: Mode::M,
+                news: None,
             };
             out.straights(hart, &all);
         }

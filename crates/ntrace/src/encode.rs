@@ -85,6 +85,10 @@ impl Encode for Hart {
         self.end(config, sink);
     }
 
+    fn halfwords(&self) -> u64 {
+        self.earlier + self.halfwords + self.icnt
+    }
+
     fn counters(&self) -> Counters {
         self.out.counters()
     }

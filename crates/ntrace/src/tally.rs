@@ -75,7 +75,14 @@ impl Tallied for Extras {
     #[inline(always)]
     fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
         let (word, _) = bytes.split_first_chunk::<8>()?;
-        let (good, len) = quick::read(u64::from_le_bytes(*word), layout)?;
+        let word = u64::from_le_bytes(*word);
+        if let Some((tcode, len)) = quick::kind(word, layout) {
+            let bytes = len as u64;
+            tally.message(tcode, 0, Place { at, len: bytes }, false);
+            tally.time(bytes, None);
+            return Some(len);
+        }
+        let (good, len) = quick::read(word, layout)?;
         let place = Place {
             at,
             len: len as u64,

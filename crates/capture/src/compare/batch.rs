@@ -52,6 +52,7 @@ impl Batch {
                         accesses: &[],
                         context: *context,
                         mode: *mode,
+                        news: None,
                     };
                     observer.straights(*hart, &straights);
                 }

@@ -108,16 +108,21 @@ struct Batch<'o> {
     paused: bool,
     /// The consumer wants runs that come again by name.
     keeps: bool,
+    /// It only counts instructions; these are those of runs that it did not get.
+    counts: bool,
+    insns: u64,
 }
 
 impl<'o> Batch<'o> {
     fn new(out: &'o mut dyn Consumer) -> Batch<'o> {
         Batch {
             keeps: out.keeps(),
+            counts: out.only_counts(),
             out,
             hart: HartId(0),
             runs: Vec::with_capacity(BATCH),
             paused: false,
+            insns: 0,
         }
     }
 
@@ -126,6 +131,10 @@ impl<'o> Batch<'o> {
         if !self.runs.is_empty() {
             self.paused |= self.out.runs(self.hart, &self.runs).is_break();
             self.runs.clear();
+        }
+        if self.insns > 0 {
+            let insns = std::mem::take(&mut self.insns);
+            self.paused |= self.out.counted(self.hart, insns).is_break();
         }
     }
 
@@ -160,6 +169,10 @@ impl Consumer for Batch<'_> {
         if hart != self.hart || self.runs.len() + runs.len() > BATCH {
             self.flush();
             self.hart = hart;
+        }
+        if self.counts {
+            self.insns += runs.iter().map(|run| u64::from(run.insns)).sum::<u64>();
+            return ControlFlow::Continue(());
         }
         self.runs.extend_from_slice(runs);
         self.flow()

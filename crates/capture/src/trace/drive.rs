@@ -271,6 +271,17 @@ impl<C: Consumer> Consumer for Watch<C> {
     fn keeps(&self) -> bool {
         self.inner.keeps()
     }
+
+    fn only_counts(&self) -> bool {
+        self.inner.only_counts()
+    }
+
+    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+        if !self.skips(hart) {
+            self.decoded.instructions += insns;
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 impl<C: Gather> Gather for Watch<C> {
@@ -294,6 +305,10 @@ impl Consumer for Ignore {
 
     fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    fn only_counts(&self) -> bool {
+        true
     }
 }
 

@@ -34,8 +34,8 @@ pub(super) struct StreamWriter<'a, S, F> {
     /// Which of the steps pass the filters, and how many instructions did; `None`
     /// if all pass.
     passed: Option<(Box<Passed>, u64)>,
-    /// The code that is executed, if it is wanted, and what the port counts as retired.
-    code: Option<(Box<CodeRecorder>, PortConfig)>,
+    /// The code that is executed, if it is wanted.
+    code: Option<Box<CodeRecorder>>,
     sink: F,
 }
 
@@ -55,6 +55,9 @@ pub(super) trait Source: Observer {
 
     /// What was sent and lost.
     fn counters(&self) -> Counters;
+
+    /// Halfwords that a hart has retired, for [`CodeRecorder`].
+    fn halfwords(&self, hart: HartId) -> u64;
 }
 
 impl<E: Encode> Source for Port<Encoder<E, Shared>> {
@@ -63,6 +66,11 @@ impl<E: Encode> Source for Port<Encoder<E, Shared>> {
 
     fn counters(&self) -> Counters {
         self.sink().total()
+    }
+
+    #[inline(never)]
+    fn halfwords(&self, hart: HartId) -> u64 {
+        self.sink().halfwords(hart) + self.gathered(hart)
     }
 }
 
@@ -80,6 +88,10 @@ impl Source for Direct {
 
     fn counters(&self) -> Counters {
         Counters::default() // it has no queue
+    }
+
+    fn halfwords(&self, _: HartId) -> u64 {
+        0 // its code is in the trace
     }
 }
 
@@ -300,8 +312,8 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
 
     /// Also takes note of the code that is executed.
     #[must_use]
-    pub(super) fn recording_code(mut self, port: PortConfig) -> Self {
-        self.code = Some((Box::default(), port));
+    pub(super) fn recording_code(mut self) -> Self {
+        self.code = Some(Box::default());
         self.sent.borrow_mut().syncs = Some(Vec::new());
         self
     }
@@ -309,15 +321,15 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
     /// A step, for the code that is executed.
     #[cold]
     fn record(&mut self, hart: HartId, step: &Step) {
-        let Some((code, port)) = &mut self.code else {
+        let Some(code) = &mut self.code else {
             return;
         };
+        let before = self.source.halfwords(hart);
         match step {
-            Step::Insn(insn) => code.insn(hart, insn),
+            Step::Insn(insn) => code.insn(hart, (insn.pc, insn.bits), before),
             Step::Trap(trap) => {
                 if let (Some(bits), Some(epc)) = (trap.bits, trap.trap.epc) {
-                    let retires = port.retires.retired(trap, port.isa).is_some();
-                    code.trapped(hart, epc, bits, retires);
+                    code.insn(hart, (epc, bits), before);
                 }
             }
             Step::Signal(_) => {}
@@ -327,7 +339,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
     /// The synchronisations of what was sent, for the code that is executed.
     #[inline]
     fn synchronise(&mut self) {
-        let Some((code, _)) = &mut self.code else {
+        let Some(code) = &mut self.code else {
             return;
         };
         let mut sent = self.sent.borrow_mut();
@@ -404,7 +416,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             check: self.check.map(|(_, check)| check.result()),
             container: None,
             absent: Vec::new(),
-            code: self.code.map(|(code, _)| code.finish()),
+            code: self.code.map(|code| code.finish()),
         }
     }
 
@@ -462,8 +474,10 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
             check.straights(hart, code);
         }
         self.instructions += code.count();
-        if let Some((recorder, _)) = &mut self.code {
-            recorder.straights(hart, code);
+        if let Some(recorder) = &mut self.code
+            && !recorder.knows(hart, code.news)
+        {
+            recorder.straights(hart, code, self.source.halfwords(hart));
         }
         self.source.straights(hart, code);
         self.synchronise();

@@ -101,7 +101,7 @@ impl<'a> TraceWriter<'a> {
                 let writer = NtraceWriter::new(config.clone(), port, filter, put)?;
                 let writer = writer.filtered(&port, passing, &settings.unreported(&port));
                 let writer = match options.code {
-                    true => writer.recording_code(port),
+                    true => writer.recording_code(),
                     false => writer,
                 };
                 Writer::Ntrace(match decoder {
@@ -113,7 +113,7 @@ impl<'a> TraceWriter<'a> {
                 let writer = EtraceWriter::new(config.clone(), port, filter, put)?;
                 let writer = writer.filtered(&port, passing, &settings.unreported(&port));
                 let writer = match options.code {
-                    true => writer.recording_code(port),
+                    true => writer.recording_code(),
                     false => writer,
                 };
                 Writer::Etrace(match decoder {

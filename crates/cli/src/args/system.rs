@@ -27,8 +27,9 @@ pub(crate) struct System {
     #[arg(long, value_name = "FILE")]
     pub(crate) dtb: Option<PathBuf>,
     /// Disk image, as a virtio block device; repeatable. Writes are kept in memory and
-    /// forgotten, or refused (ro:FILE), or change the image (rw:FILE)
-    #[arg(long, value_name = "[ro:|rw:]FILE", value_parser = named(DiskSpec::parse))]
+    /// forgotten, or refused (ro:FILE), or change the image (rw:FILE), or go to another file
+    /// that is used again the next time (over=OVERLAY:FILE)
+    #[arg(long, value_name = "[ro:|rw:|over=OVERLAY:]FILE", value_parser = named(DiskSpec::parse))]
     pub(crate) disk: Vec<DiskSpec>,
     /// Device that gets the input: the UART, or a virtio console [default: uart]
     #[arg(long, value_name = "uart|virtio", hide_possible_values = true)]
@@ -36,6 +37,9 @@ pub(crate) struct System {
     /// Time of day when the machine starts: seconds since 1970, or now [default: 0]
     #[arg(long, value_name = "SECONDS|now", value_parser = time_of_day)]
     pub(crate) rtc: Option<u64>,
+    /// End the run when the system asks for a reset [default: it starts again]
+    #[arg(long)]
+    pub(crate) no_reboot: bool,
 }
 
 impl System {
@@ -68,14 +72,16 @@ pub(crate) enum Console {
 }
 
 /// What becomes of writes to a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DiskWrites {
     Forgotten,
     Refused,
     Kept,
+    /// In this file.
+    Overlay(PathBuf),
 }
 
-/// `FILE`, `ro:FILE` or `rw:FILE`.
+/// `FILE`, `ro:FILE`, `rw:FILE` or `over=OVERLAY:FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DiskSpec {
     pub(crate) file: PathBuf,
@@ -85,13 +91,15 @@ pub(crate) struct DiskSpec {
 impl DiskSpec {
     fn parse(text: &OsStr) -> Result<DiskSpec, String> {
         let (access, rest) = split_name(text, ':');
-        let (file, writes) = match access.as_str() {
-            "ro" => (rest, DiskWrites::Refused),
-            "rw" => (rest, DiskWrites::Kept),
+        let overlay = access.strip_prefix("over=");
+        let (file, writes) = match (access.as_str(), overlay) {
+            ("ro", _) => (rest, DiskWrites::Refused),
+            ("rw", _) => (rest, DiskWrites::Kept),
+            (_, Some(overlay)) => (rest, DiskWrites::Overlay(overlay.into())),
             _ => (text.to_owned(), DiskWrites::Forgotten),
         };
-        match file.is_empty() {
-            true => Err("write FILE, ro:FILE or rw:FILE".to_owned()),
+        match file.is_empty() || overlay == Some("") {
+            true => Err("write FILE, ro:FILE, rw:FILE or over=OVERLAY:FILE".to_owned()),
             false => Ok(DiskSpec {
                 file: file.into(),
                 writes,

@@ -557,6 +557,7 @@ fn straight_line_code_is_expected_like_its_instructions() {
         list: &list,
         context: Context(0),
         mode: Mode::M,
+        news: None,
     };
     for unreported in [Unreported::default(), rounds(false)] {
         let mut whole = Check::new().without(unreported);

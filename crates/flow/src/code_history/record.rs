@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{CodeHistory, CodePiece, NamedSync, VaryingCode};
-use crate::{HartId, Insn, PerHart, Placed, Since, Straight, Straights, Version};
+use crate::{HartId, News, PerHart, Placed, Since, Straight, Straights, Version};
 
 /// Halfwords in a page of code.
 const PAGE: usize = 2048;
@@ -24,15 +24,14 @@ const SEEN: usize = 1 << 14;
 /// of a trace name. The moments at which code changed are counted from these.
 ///
 /// ```
-/// use hartrace_flow::{CodeRecorder, HartId, Insn, NamedSync, Since};
+/// use hartrace_flow::{CodeRecorder, HartId, NamedSync, Since};
 ///
 /// let mut recorder = CodeRecorder::new();
-/// let insn = |pc, bits| Insn { pc, bits, ..Insn::default() };
 /// let sync = NamedSync { hart: HartId(0), offset: 12, address: 0x1000 };
 /// recorder.synchronised(sync, 0);
-/// recorder.insn(HartId(0), &insn(0x1000, 0x0001));
-/// recorder.insn(HartId(0), &insn(0x1002, 0x0001));
-/// recorder.insn(HartId(0), &insn(0x1002, 0x8082)); // another one
+/// recorder.insn(HartId(0), (0x1000, 0x0001), 0);
+/// recorder.insn(HartId(0), (0x1002, 0x0001), 1);
+/// recorder.insn(HartId(0), (0x1002, 0x8082), 2); // another one
 /// let history = recorder.finish();
 /// assert_eq!(history.pieces[0].bytes, [1, 0]);
 /// let varying = &history.varying[0];
@@ -44,6 +43,8 @@ pub struct CodeRecorder {
     pages: HashMap<u64, Box<Page>, FxBuildHasher>,
     /// By the address of the instruction.
     varying: BTreeMap<u64, Varying>,
+    /// Code that changed was executed, or may be: nothing is known for good.
+    changes: bool,
     harts: PerHart<Hart>,
     /// Those that versions count from.
     syncs: Vec<NamedSync>,
@@ -150,9 +151,9 @@ fn bytes(bits: u32) -> Vec<u8> {
 /// What is kept of a hart.
 #[derive(Clone, Debug)]
 struct Hart {
-    /// Halfwords that it has retired.
-    halfwords: u64,
     seen: Box<[Seen]>,
+    /// [`News::number`] of the last pieces, if none were missed; otherwise 0.
+    number: u64,
     /// Length of its decoded code when it was last looked at.
     code_len: usize,
     /// The last synchronisation, and the halfwords before it.
@@ -164,8 +165,8 @@ struct Hart {
 impl Default for Hart {
     fn default() -> Hart {
         Hart {
-            halfwords: 0,
             seen: vec![Seen::default(); SEEN].into(),
+            number: 0,
             code_len: 0,
             sync: None,
             unplaced: Vec::new(),
@@ -188,7 +189,6 @@ struct Seen {
     pc: u64,
     first: u32,
     bits: u32,
-    count: u16,
 }
 
 #[inline]
@@ -197,28 +197,20 @@ fn slot(pc: u64) -> usize {
 }
 
 impl Hart {
-    /// Counts pieces that were looked at before, up to one that was not; gives that one
-    /// and the rest.
-    fn pass<'p>(&mut self, code: &Straights<'_>, pieces: &'p [Straight]) -> &'p [Straight] {
-        let mut halfwords = 0;
-        let known = pieces.iter().take_while(|piece| {
-            let insns = code.insns(piece);
-            let (Some(first), Some(last)) = (insns.first(), insns.last()) else {
-                return false;
-            };
-            let seen = self.seen.get(slot(piece.pc));
-            let is_known = seen.is_some_and(|seen| {
-                (seen.pc, seen.first, seen.bits) == (piece.pc, piece.first, first.bits)
-                    && piece.count <= seen.count
-            });
-            if is_known {
-                halfwords += u64::from(last.end() / 2);
-            }
-            is_known
-        });
-        let known = known.count();
-        self.halfwords += halfwords;
-        pieces.get(known..).unwrap_or_default()
+    /// Whether pieces are not new to an observer that was told of all before.
+    #[inline]
+    fn knows(&mut self, news: News) -> bool {
+        let told = news.number == 1 || self.number + 1 == news.number;
+        self.number = if told { news.number } else { 0 };
+        told && !news.any
+    }
+
+    /// Whether a piece was looked at before.
+    fn has_seen(&self, piece: &Straight, first: &Placed) -> bool {
+        let seen = self.seen.get(slot(piece.pc));
+        seen.is_some_and(|seen| {
+            (seen.pc, seen.first, seen.bits) == (piece.pc, piece.first, first.bits)
+        })
     }
 }
 
@@ -229,35 +221,52 @@ impl CodeRecorder {
         CodeRecorder::default()
     }
 
-    /// Pieces of straight-line code.
-    pub fn straights(&mut self, id: HartId, code: &Straights<'_>) {
+    /// Whether there is nothing to learn from the next pieces of a hart. To be asked before
+    /// each call of [`CodeRecorder::straights`], which may then be omitted.
+    #[inline]
+    pub fn knows(&mut self, id: HartId, news: Option<News>) -> bool {
+        let hart = self.harts.of(id);
+        news.is_some_and(|news| hart.knows(news)) && !self.changes
+    }
+
+    /// Pieces of straight-line code, executed after so many halfwords had retired.
+    pub fn straights(&mut self, id: HartId, code: &Straights<'_>, mut before: u64) {
         let hart = self.harts.of(id);
         if code.code.len() < hart.code_len {
             // Numbers mean other code now.
             hart.seen.fill(Seen::default());
         }
         hart.code_len = code.code.len();
-        let mut rest = code.list;
-        loop {
-            rest = self.harts.of(id).pass(code, rest);
-            let Some((piece, later)) = rest.split_first() else {
-                break;
-            };
+        for piece in code.list {
             let insns = code.insns(piece);
-            self.piece(id, piece, insns);
-            let halfwords = insns.last().map_or(0, |last| last.end() / 2);
-            self.harts.of(id).halfwords += u64::from(halfwords);
-            rest = later;
+            let (Some(first), Some(last)) = (insns.first(), insns.last()) else {
+                continue;
+            };
+            if !self.harts.of(id).has_seen(piece, first) {
+                self.piece(id, piece, code, before);
+            }
+            before += u64::from(last.end() / 2);
         }
     }
 
-    /// A piece that was not looked at lately.
+    /// A piece that was not looked at lately. With it goes all code that was decoded
+    /// together with it, of which more may be executed without being new.
     #[inline(never)]
-    fn piece(&mut self, id: HartId, piece: &Straight, insns: &[Placed]) {
+    fn piece(&mut self, id: HartId, piece: &Straight, code: &Straights<'_>, before: u64) {
+        let decoded = code.code.get(piece.first as usize..).unwrap_or_default();
+        let starts = decoded.iter().skip(1).take_while(|insn| insn.offset != 0);
+        let len = (1 + starts.count()).min(decoded.len());
+        let count = usize::from(piece.count).min(len);
+        let insns = decoded.get(..count).unwrap_or_default();
+        let rest = decoded.get(count..len).unwrap_or_default();
+        let address = |insn: &Placed| piece.pc.wrapping_add(insn.offset.into());
         let mut constant = true;
         for insn in insns {
-            let pc = piece.pc.wrapping_add(insn.offset.into());
-            constant &= self.see(id, pc, insn.bits, insn.offset / 2);
+            let before = before + u64::from(insn.offset / 2);
+            constant &= self.see(id, address(insn), insn.bits, before);
+        }
+        for insn in rest {
+            constant &= self.expect(address(insn), insn.bits);
         }
         let (Some(first), true) = (insns.first(), constant) else {
             return;
@@ -267,23 +276,14 @@ impl CodeRecorder {
                 pc: piece.pc,
                 first: piece.first,
                 bits: first.bits,
-                count: piece.count,
             };
         }
     }
 
-    /// An instruction that retired.
-    pub fn insn(&mut self, id: HartId, insn: &Insn) {
-        self.see(id, insn.pc, insn.bits, 0);
-        self.harts.of(id).halfwords += u64::from(insn.len() / 2);
-    }
-
-    /// An instruction that trapped; `retires` if the trace counts it all the same.
-    pub fn trapped(&mut self, id: HartId, pc: u64, bits: u32, retires: bool) {
-        self.see(id, pc, bits, 0);
-        if retires {
-            self.harts.of(id).halfwords += u64::from(length(bits as u16) / 2);
-        }
+    /// An instruction, by its address and bits, that a hart executed after so many
+    /// halfwords had retired; perhaps it trapped.
+    pub fn insn(&mut self, id: HartId, (pc, bits): (u64, u32), before: u64) {
+        self.see(id, pc, bits, before);
     }
 
     /// A synchronisation message names the instruction of a hart before which so many
@@ -341,9 +341,8 @@ impl CodeRecorder {
         pieces
     }
 
-    /// Looks at an instruction, so many halfwords after those that were counted. Whether
-    /// it has always been the same.
-    fn see(&mut self, id: HartId, pc: u64, bits: u32, after: u16) -> bool {
+    /// Looks at an instruction. Whether it has always been the same.
+    fn see(&mut self, id: HartId, pc: u64, bits: u32, before: u64) -> bool {
         let page = self.pages.entry(pc >> 12).or_insert_with(Page::new);
         let at = (pc >> 1) as usize % PAGE;
         let varies = page.varies(at);
@@ -355,13 +354,30 @@ impl CodeRecorder {
             }
             _ => {}
         }
-        self.vary(id, pc, bits, after);
+        self.vary(id, pc, bits, before);
         false
     }
 
-    /// The same for one that has not.
+    /// Looks at an instruction that may be executed later on.
+    fn expect(&mut self, pc: u64, bits: u32) -> bool {
+        let page = self.pages.entry(pc >> 12).or_insert_with(Page::new);
+        let at = (pc >> 1) as usize % PAGE;
+        let varies = page.varies(at);
+        let known = page.bits.get_mut(at);
+        let constant = known.is_some_and(|known| {
+            if *known == 0 {
+                *known = bits;
+            }
+            *known == bits && !varies
+        });
+        self.changes |= !constant;
+        constant
+    }
+
+    /// [`CodeRecorder::see`] for one that has not.
     #[cold]
-    fn vary(&mut self, id: HartId, pc: u64, bits: u32, after: u16) {
+    fn vary(&mut self, id: HartId, pc: u64, bits: u32, before: u64) {
+        self.changes = true;
         let at = (pc >> 1) as usize % PAGE;
         if let Some(page) = self.pages.get_mut(&(pc >> 12))
             && !page.varies(at)
@@ -384,7 +400,7 @@ impl CodeRecorder {
             hart.unplaced.push(Change {
                 address: pc,
                 version,
-                at: hart.halfwords + u64::from(after),
+                at: before,
             });
         }
     }
@@ -427,5 +443,78 @@ fn place(
         if !syncs.iter().rev().take(64).any(|known| *known == sync) {
             syncs.push(sync);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hartrace_isa::{Flow, Isa};
+
+    use super::*;
+    use crate::{Context, Mode};
+
+    const NOP: u32 = 0x0001;
+    const RET: u32 = 0x8082;
+
+    /// Shows the first instructions of a block of three `nop`s and a `ret` at 0x1000.
+    fn show(recorder: &mut CodeRecorder, count: u16, news: Option<News>) {
+        let mut before = Placed::default();
+        let code = [NOP, NOP, NOP, RET].map(|bits| {
+            let flow = Flow::of_retired(bits, Isa::RV64GC);
+            before = Placed::after(&before, bits, flow, 1);
+            before
+        });
+        let piece = Straight {
+            pc: 0x1000,
+            count,
+            ..Straight::default()
+        };
+        let all = Straights {
+            code: &code,
+            list: &[piece],
+            accesses: &[],
+            context: Context(0),
+            mode: Mode::M,
+            news,
+        };
+        if !recorder.knows(HartId(0), news) {
+            recorder.straights(HartId(0), &all, 0);
+        }
+    }
+
+    fn bytes_of(recorder: CodeRecorder) -> usize {
+        let pieces = recorder.finish().pieces;
+        pieces.iter().map(|piece| piece.bytes.len()).sum()
+    }
+
+    const fn news(number: u64, any: bool) -> Option<News> {
+        Some(News { number, any })
+    }
+
+    #[test]
+    fn code_decoded_with_a_piece_is_known_when_it_runs_later() {
+        let mut recorder = CodeRecorder::new();
+        show(&mut recorder, 2, news(1, true));
+        assert!(recorder.knows(HartId(0), news(2, false)));
+        assert_eq!(bytes_of(recorder), 8);
+    }
+
+    #[test]
+    fn an_observer_that_missed_pieces_looks_at_all() {
+        let mut recorder = CodeRecorder::new();
+        show(&mut recorder, 4, news(3, false));
+        assert_eq!(bytes_of(recorder), 8);
+        let mut recorder = CodeRecorder::new();
+        assert!(!recorder.knows(HartId(0), news(1, true)));
+        show(&mut recorder, 4, news(3, false));
+        assert_eq!(bytes_of(recorder), 8);
+    }
+
+    #[test]
+    fn nothing_is_known_for_good_once_code_has_changed() {
+        let mut recorder = CodeRecorder::new();
+        show(&mut recorder, 4, news(1, true));
+        recorder.insn(HartId(0), (0x1002, RET), 4);
+        assert!(!recorder.knows(HartId(0), news(2, false)));
     }
 }

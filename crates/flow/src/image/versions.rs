@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use hartrace_isa::Isa;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 use super::{Image, Space, SpaceId};
 use crate::{Context, HartId, NamedSync};
@@ -121,12 +123,32 @@ struct Hole {
 
 /// All such addresses of an image.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Holes(Vec<Hole>);
+pub(super) struct Holes {
+    list: Vec<Hole>,
+    /// Positions in `list` by the first address of each.
+    starts: HashMap<u64, usize, FxBuildHasher>,
+    /// The same in order.
+    order: Vec<(u64, usize)>,
+}
 
 impl Holes {
+    fn add(&mut self, hole: Hole) {
+        let (start, number) = (hole.range.start, self.list.len());
+        self.starts.insert(start, number);
+        insert(&mut self.order, (start, number), |(start, _)| *start);
+        self.list.push(hole);
+    }
+
+    /// Most are one instruction long.
     fn find(&self, pc: u64) -> Option<&Hole> {
-        let behind = self.0.partition_point(|hole| hole.range.start <= pc);
-        let hole = self.0.get(behind.checked_sub(1)?)?;
+        let number = match self.starts.get(&pc) {
+            Some(number) => *number,
+            None => {
+                let behind = self.order.partition_point(|(start, _)| *start <= pc);
+                self.order.get(behind.checked_sub(1)?)?.1
+            }
+        };
+        let hole = self.list.get(number)?;
         hole.range.contains(&pc).then_some(hole)
     }
 }
@@ -196,9 +218,7 @@ impl Image {
                 *start
             });
         }
-        insert(&mut self.holes.0, Hole { range, sights }, |hole| {
-            hole.range.start
-        });
+        self.holes.add(Hole { range, sights });
     }
 
     /// Where the code at an address is at a moment: in this space, or in a version of a
@@ -231,7 +251,7 @@ impl Image {
     /// Whether code at any address has several versions.
     #[must_use]
     pub fn varies(&self) -> bool {
-        !self.holes.0.is_empty()
+        !self.holes.list.is_empty()
     }
 
     /// Whether the code at an address has several versions.

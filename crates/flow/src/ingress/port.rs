@@ -208,6 +208,14 @@ impl<S: IngressSink> Port<S> {
         &self.sink
     }
 
+    /// Halfwords of a hart that are still gathered in a block.
+    #[must_use]
+    pub fn gathered(&self, hart: HartId) -> u64 {
+        let known = self.harts.iter().find(|(id, _)| *id == hart);
+        let open = known.and_then(|(_, hart)| hart.open.as_ref());
+        open.map_or(0, |block| block.iretire.into())
+    }
+
     /// The sink. What is still gathered in a block is shown first.
     pub fn into_sink(mut self) -> S {
         self.flush();

@@ -1,8 +1,12 @@
 //! Disks: images whose writes go where the user has said.
 
+mod overlay;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use overlay::Overlay;
 
 /// Bytes of an image that are kept together in memory.
 const PIECE: usize = 4096;
@@ -23,7 +27,7 @@ impl<T: Read + Write + Seek> Storage for T {}
 pub enum Writes {
     /// The guest cannot write.
     Refused,
-    /// They last as long as the machine; the image is not changed.
+    /// They last as long as the machine, or are in an overlay; the image is not changed.
     Forgotten,
     /// They change the image.
     Kept,
@@ -44,8 +48,50 @@ pub struct Disk {
     /// Bytes of the image; after them the last sector is zero.
     len: u64,
     writes: Writes,
-    /// Written pieces that are not in the image, by number.
-    pieces: BTreeMap<u64, Box<[u8; PIECE]>>,
+    /// Written pieces that are not in the image.
+    changes: Changes,
+}
+
+/// Pieces of a disk, by number.
+enum Changes {
+    Memory(BTreeMap<u64, Box<Piece>>),
+    Overlay(Overlay),
+}
+
+type Piece = [u8; PIECE];
+
+impl Changes {
+    fn is_empty(&self) -> bool {
+        match self {
+            Changes::Memory(pieces) => pieces.is_empty(),
+            Changes::Overlay(overlay) => overlay.is_empty(),
+        }
+    }
+
+    /// Reads a piece, if it is there.
+    fn read(&mut self, number: u64, into: &mut Piece) -> io::Result<bool> {
+        match self {
+            Changes::Memory(pieces) => {
+                let piece = pieces.get(&number);
+                piece.inspect(|piece| *into = ***piece);
+                Ok(piece.is_some())
+            }
+            Changes::Overlay(overlay) => overlay.read(number, into),
+        }
+    }
+
+    fn write(&mut self, number: u64, piece: Piece) -> io::Result<()> {
+        match self {
+            Changes::Memory(pieces) => {
+                if pieces.len() >= PIECES_MAX && !pieces.contains_key(&number) {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                pieces.insert(number, Box::new(piece));
+                Ok(())
+            }
+            Changes::Overlay(overlay) => overlay.write(number, &piece),
+        }
+    }
 }
 
 impl fmt::Debug for Disk {
@@ -69,8 +115,20 @@ impl Disk {
             image,
             len,
             writes,
-            pieces: BTreeMap::new(),
+            changes: Changes::Memory(BTreeMap::new()),
         })
+    }
+
+    /// A disk whose image is not changed: what is written goes to an overlay, where the
+    /// next machine finds it. An empty one is a new one.
+    ///
+    /// # Errors
+    ///
+    /// An overlay that cannot be read, is damaged, or belongs to an image of another size.
+    pub fn with_overlay(image: Box<dyn Storage>, overlay: Box<dyn Storage>) -> io::Result<Disk> {
+        let mut disk = Disk::new(image, Writes::Forgotten)?;
+        disk.changes = Changes::Overlay(Overlay::open(overlay, disk.len)?);
+        Ok(disk)
     }
 
     /// Its size in sectors of 512 bytes; the last one may be incomplete in the image.
@@ -94,11 +152,12 @@ impl Disk {
             self.image.seek(SeekFrom::Start(offset))?;
             self.image.read_exact(part)?;
         }
-        if self.pieces.is_empty() {
+        if self.changes.is_empty() {
             return Ok(());
         }
+        let mut piece = [0; PIECE];
         for (number, at, part) in parts(offset, into.len()) {
-            if let Some(piece) = self.pieces.get(&number)
+            if self.changes.read(number, &mut piece)?
                 && let Some(to) = into.get_mut(part.clone())
                 && let Some(from) = piece.get(at..at + part.len())
             {
@@ -121,12 +180,16 @@ impl Disk {
             }
             Writes::Forgotten => {
                 for (number, at, part) in parts(offset, data.len()) {
-                    let piece = self.piece(number)?;
+                    let mut piece = [0; PIECE];
+                    if part.len() < PIECE {
+                        self.read(number * PIECE as u64, &mut piece)?;
+                    }
                     if let Some(to) = piece.get_mut(at..at + part.len())
                         && let Some(from) = data.get(part)
                     {
                         to.copy_from_slice(from);
                     }
+                    self.changes.write(number, piece)?;
                 }
                 Ok(())
             }
@@ -135,26 +198,11 @@ impl Disk {
 
     /// Makes writes last.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        match self.writes {
-            Writes::Kept => self.image.flush(),
-            Writes::Refused | Writes::Forgotten => Ok(()),
+        match (&mut self.changes, self.writes) {
+            (Changes::Overlay(overlay), _) => overlay.flush(),
+            (_, Writes::Kept) => self.image.flush(),
+            (_, Writes::Refused | Writes::Forgotten) => Ok(()),
         }
-    }
-
-    /// A piece that can be written, with what the image has there.
-    fn piece(&mut self, number: u64) -> io::Result<&mut [u8; PIECE]> {
-        if !self.pieces.contains_key(&number) {
-            if self.pieces.len() >= PIECES_MAX {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            let mut piece = Box::new([0; PIECE]);
-            self.read(number * PIECE as u64, piece.as_mut_slice())?;
-            self.pieces.insert(number, piece);
-        }
-        self.pieces
-            .get_mut(&number)
-            .map(Box::as_mut)
-            .ok_or(io::ErrorKind::StorageFull.into())
     }
 }
 
@@ -214,7 +262,7 @@ mod tests {
         let mut kept = Disk::new(Box::new(Cursor::new(image(1000))), Writes::Kept).unwrap();
         kept.write(512, &[9; 512]).unwrap();
         assert_eq!(read(&mut kept, 512, 512), [9; 512]);
-        assert!(kept.pieces.is_empty());
+        assert!(kept.changes.is_empty());
         let mut refused = Disk::new(Box::new(Cursor::new(image(1024))), Writes::Refused).unwrap();
         assert!(refused.is_read_only() && !kept.is_read_only());
         assert!(refused.write(0, &[9; 512]).is_err());

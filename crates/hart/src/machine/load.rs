@@ -3,6 +3,7 @@
 use core::fmt;
 use std::collections::VecDeque;
 
+use hartrace_flow::{Effects, HartId, Observer, Signal, Step};
 use hartrace_isa::Xlen;
 
 use crate::boot::{Handover, System};
@@ -204,6 +205,27 @@ impl Machine {
     /// Resets the machine and puts its program back.
     pub fn reset(&mut self) {
         self.restart();
+    }
+
+    /// Whether it was booted, rather than given a program.
+    pub(super) fn is_system(&self) -> bool {
+        self.handover.is_some()
+    }
+
+    /// The machine resets itself. Its time goes on, and so does the count of instructions.
+    pub(super) fn reboot<O: Observer>(&mut self, observer: &mut O) {
+        let retired = self.instructions();
+        let clocks = self.turns.others_and(&mut self.hart);
+        let now = clocks.map(|hart| hart.cpu.cycles).max().unwrap_or(0);
+        self.restart();
+        for hart in self.turns.others_and(&mut self.hart) {
+            hart.cpu.cycles = now;
+            let id = HartId(hart.cpu.id);
+            observer.step(id, &Step::Signal(Signal::Reset), &Effects::NONE);
+        }
+        self.turns.resume(retired, now);
+        self.bus.find_deadline(&self.hart.cpu);
+        self.refresh_interrupts();
     }
 }
 

@@ -28,7 +28,7 @@ impl Machine {
         }
         self.serve_devices(observer);
         // What has stopped stays so: the next look is at once.
-        let mut stop = self.finished().or_else(|| self.poll_host(observer));
+        let mut stop = self.finished(observer).or_else(|| self.poll_host(observer));
         if stop.is_none() && self.turns.is_alone() {
             stop = self.find_spin();
         }
@@ -38,11 +38,15 @@ impl Machine {
         stop
     }
 
-    /// The end that a program has asked its device for. A reset is one, too: a
-    /// hart that starts again would only do the same again.
-    fn finished(&mut self) -> Option<Stop> {
+    /// The end that a program has asked its device for. A program that starts again
+    /// would only do the same again; a system has disks, and users who expect it.
+    fn finished<O: Observer>(&mut self, observer: &mut O) -> Option<Stop> {
         match self.bus.devices.finish? {
             Finish::Exit(code) => Some(Stop::Exit(code)),
+            Finish::Reset if self.is_system() && self.config.reboot => {
+                self.reboot(observer);
+                None
+            }
             Finish::Reset => {
                 self.host.note(Note::Reset);
                 Some(Stop::Exit(0))

@@ -84,6 +84,13 @@ impl Turns {
         }
     }
 
+    /// All harts start again at this cycle, after so many instructions.
+    pub(super) fn resume(&mut self, retired: u64, now: u64) {
+        self.elsewhere = retired;
+        self.round = now + self.quantum;
+        self.begin();
+    }
+
     /// Begins a turn.
     fn begin(&mut self) {
         self.end = self.round;

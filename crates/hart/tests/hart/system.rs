@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::io::{self, Cursor, Write};
 use std::rc::Rc;
 
-use hartrace_hart::host::{Disk, Host, Writes};
+use hartrace_flow::{Effects, RegId, Signal, Step};
+use hartrace_hart::host::{Disk, Host, Note, Writes};
 use hartrace_hart::{
     BootError, BootFiles, BootPart, Config, Machine, Platform, Program, Region, Stop, System,
     Virtio,
@@ -86,6 +87,86 @@ fn firmware_finds_the_tree_and_the_kernel_in_registers() {
     // After a reset it is all there again.
     b.m.reset();
     assert_eq!((b.m.pc(), b.x(A1)), (BASE, tree));
+}
+
+/// Firmware that counts up a word of its own and asks for a reset.
+fn restless() -> Vec<u8> {
+    const WORD: i32 = 64;
+    let [high, low] = li32(A0, 0x7777);
+    let [finisher, _] = li32(A2, 0x0010_0000);
+    let code = [
+        lw(A3, WORD, A4),
+        addi(A3, A3, 1),
+        sw(A3, WORD, A4),
+        high,
+        low,
+        finisher,
+        sw(A0, 0, A2),
+        jal(ZERO, 0),
+    ];
+    // The start of RAM as a0 to a7 do not have it.
+    let [base, _] = li32(A4, BASE as u32);
+    let short = [base, slli(A4, A4, 32), srli(A4, A4, 32)];
+    let code = short.iter().chain(&code);
+    let mut bytes: Vec<u8> = code.flat_map(|word| word.to_le_bytes()).collect();
+    bytes.resize(WORD as usize + 4, 0);
+    bytes
+}
+
+#[test]
+fn a_system_that_asks_for_a_reset_starts_again() {
+    let bios = restless();
+    let files = BootFiles {
+        bios: Some(&bios),
+        ..BootFiles::default()
+    };
+    for harts in [1, 2] {
+        let config = Config {
+            harts,
+            ..machine(64 * MIB)
+        };
+        let system = System::new(&config, &files).unwrap();
+        let mut b = Bench::with_host(config, Host::silent());
+        b.m.boot(system).unwrap();
+        let steps = b.steps(100);
+        assert_eq!(b.m.instructions(), 100);
+        let starts = |(step, _): &&(Step, Effects)| matches!(step, Step::Insn(i) if i.pc == BASE);
+        let resets = |(step, _): &&(Step, Effects)| *step == Step::Signal(Signal::Reset);
+        let (starts, resets) = (steps.iter().filter(starts), steps.iter().filter(resets));
+        let (starts, resets) = (starts.count(), resets.count());
+        assert!(starts >= 9, "{starts}");
+        assert_eq!(resets, (starts - 1) * harts as usize);
+        // Memory is as it was, but time goes on.
+        let counted = steps.iter().filter_map(|(_, effects)| {
+            let written = effects.regs.iter().find(|write| write.reg == RegId::X(13));
+            written.map(|write| write.value)
+        });
+        assert!(counted.clone().all(|value| value <= 1));
+        assert!(counted.clone().any(|value| value == 1));
+        let times = steps.iter().filter_map(|(step, _)| match step {
+            Step::Insn(insn) => Some(insn.time),
+            _ => None,
+        });
+        assert!(times.is_sorted());
+    }
+}
+
+#[test]
+fn a_reset_can_end_the_run_of_a_system() {
+    let bios = restless();
+    let files = BootFiles {
+        bios: Some(&bios),
+        ..BootFiles::default()
+    };
+    let config = Config {
+        reboot: false,
+        ..machine(64 * MIB)
+    };
+    let system = System::new(&config, &files).unwrap();
+    let mut b = Bench::with_host(config, Host::silent());
+    b.m.boot(system).unwrap();
+    assert_eq!(b.run(1000), Stop::Exit(0));
+    assert_eq!(b.m.host().take_notes(), [Note::Reset]);
 }
 
 #[test]

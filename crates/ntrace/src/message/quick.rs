@@ -6,6 +6,8 @@
 //! the general path.
 
 use super::{Body, Layout, Message, addr_bits};
+use hartrace_isa::Xlen;
+
 use crate::{Btype, Tcode};
 
 /// Bytes in a word.
@@ -100,6 +102,38 @@ pub(crate) fn read(word: u64, layout: &Layout) -> Option<(Message<'static>, usiz
     };
     let message = Message::new(src as u16, body);
     (end == bits.len).then_some((message, bits.len as usize))
+}
+
+/// The type and the length of the message that [`read`] would find in a word, for those
+/// who want no more. `None` does not mean that it would find none.
+#[inline(always)]
+pub(crate) fn kind(word: u64, layout: &Layout) -> Option<(Tcode, usize)> {
+    // Here an address that fits into a word is never too long.
+    let plain = layout.xlen == Xlen::Rv64 && !layout.extend_addr_msb && layout.src_width() == 0;
+    let (one, two) = (word & LOW, word >> 1 & LOW);
+    let last = one & two;
+    if !plain || last == 0 || word & 3 != 0 {
+        return None;
+    }
+    let len = last.trailing_zeros() / 8 + 1;
+    let mask = u64::MAX >> (64 - len * 8);
+    let ends = (one | two) & mask;
+    let data = word & mask & !(LOW * 3);
+    let tcode = Tcode((word >> 2) as u8 & 0x3f);
+    let (fields, good) = match tcode {
+        Tcode::DIRECT_BRANCH => (1, true),
+        Tcode::INDIRECT_BRANCH => (2, true),
+        // Its code, 1, is in the next four bits of data; then something that is not 0.
+        Tcode::RESOURCE_FULL => (1, data >> 10 & 0xf == 1 && data >> 14 != 0),
+        // Its last field, after the end before the last, is not 0.
+        Tcode::INDIRECT_BRANCH_HIST => {
+            let before = ends & mask >> 8;
+            (3, data >> (63 - before.leading_zeros() % 64) > 0xff)
+        }
+        _ => return None,
+    };
+    let whole = two & !one & mask == 0 && ends.count_ones() == fields;
+    (whole && good).then_some((tcode, len as usize))
 }
 
 /// IndirectBranch and IndirectBranchHist, from `U-ADDR` on.

@@ -548,7 +548,7 @@ fn what_random_bytes_say_comes_back() {
 #[test]
 fn the_short_way_agrees() {
     let mut random = Random::new(41);
-    let mut taken = 0;
+    let (mut taken, mut known) = (0, 0);
     let mut check = |bytes: &[u8], layout: &Layout, random: &mut Random| {
         // Whatever follows in the stream.
         let mut word = random.bytes(8);
@@ -556,6 +556,13 @@ fn the_short_way_agrees() {
             *to = *from;
         }
         let word = u64::from_le_bytes(word.try_into().unwrap());
+        if let Some(kind) = quick::kind(word, layout) {
+            let (message, len) = quick::read(word, layout).unwrap();
+            assert_eq!((message.body.tcode(), len), kind, "{word:x}");
+            known += 1;
+        } else if *layout == RV64 {
+            assert!(quick::read(word, layout).is_none(), "{word:x}");
+        }
         if let Some((message, len)) = quick::read(word, layout) {
             let bytes = &word.to_le_bytes()[..len];
             assert_eq!(read(bytes, layout), Ok(message), "{bytes:x?}");
@@ -578,6 +585,7 @@ fn the_short_way_agrees() {
         }
     }
     assert!(taken > 10_000, "{taken}");
+    assert!(known > 300, "{known}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use hartrace_hart::{BootFiles, BootPart, Config as HartConfig, Machine, Program,
 use hartrace_isa::{Isa, Xlen};
 use hartrace_print::diagnostic::hart::{bad_load, bad_system};
 use hartrace_print::diagnostic::{Code, Diagnostic};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -166,6 +166,7 @@ impl Guest {
         let (mut hart, isa) = machine::configure_for(config, xlen, &self.elf)?;
         hart.virtio = virtio(args, disks, self.is_system());
         hart.epoch = args.system.rtc.unwrap_or(0);
+        hart.reboot = !args.system.no_reboot;
         let spike = hart.platform == hartrace_hart::Platform::Spike;
         if spike && (self.is_system() || !hart.virtio.is_empty()) {
             return Err(Failure::Usage(
@@ -283,29 +284,22 @@ fn virtio(args: &Run, disks: &[Disk], system: bool) -> Vec<Virtio> {
 
 /// Opens the disks.
 pub(super) fn disks(args: &Run) -> Result<Vec<Disk>, Failure> {
-    let open = |path: &Path, writes| -> io::Result<Disk> {
-        let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(writes == Writes::Kept)
-            .open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        Disk::new(Box::new(file), writes)
-    };
     let mut disks = Vec::new();
     for spec in &args.system.disk {
-        let writes = match spec.writes {
-            DiskWrites::Forgotten => Writes::Forgotten,
-            DiskWrites::Refused => Writes::Refused,
-            DiskWrites::Kept => Writes::Kept,
-        };
         let name = spec.file.display();
-        let disk = open(&spec.file, writes).map_err(|error| {
-            let message = format!("cannot open the disk image `{name}`: {error}");
-            Diagnostic::new(Code::CannotOpen, message)
-        })?;
+        let (image, writes) = match &spec.writes {
+            DiskWrites::Refused => (open(&spec.file, false), Writes::Refused),
+            DiskWrites::Kept => (open(&spec.file, true), Writes::Kept),
+            DiskWrites::Forgotten | DiskWrites::Overlay(_) => {
+                (open(&spec.file, false), Writes::Forgotten)
+            }
+        };
+        let image = image.map_err(|e| cannot_open("disk image", &spec.file, &e))?;
+        let disk = match &spec.writes {
+            DiskWrites::Overlay(overlay) => open_overlay(image, overlay)?,
+            _ => Disk::new(Box::new(image), writes)
+                .map_err(|e| cannot_open("disk image", &spec.file, &e))?,
+        };
         if disk.sectors() == 0 {
             let message = format!("the disk image `{name}` is empty");
             return Err(Diagnostic::new(Code::BadSystem, message)
@@ -315,4 +309,33 @@ pub(super) fn disks(args: &Run) -> Result<Vec<Disk>, Failure> {
         disks.push(disk);
     }
     Ok(disks)
+}
+
+/// Opens an image.
+fn open(path: &Path, write: bool) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(write).open(path)?;
+    match file.metadata()?.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => Ok(file),
+    }
+}
+
+/// A disk with what was written to it before in another file.
+fn open_overlay(image: File, path: &Path) -> Result<Disk, Failure> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false);
+    let file = file.open(path);
+    let file = file.map_err(|e| cannot_open("overlay", path, &e))?;
+    Disk::with_overlay(Box::new(image), Box::new(file)).map_err(|error| {
+        let message = format!("cannot use `{}` as an overlay: {error}", path.display());
+        let diagnostic = Diagnostic::new(Code::BadSystem, message);
+        diagnostic
+            .help("give the overlay of this image, or a file that does not exist yet")
+            .into()
+    })
+}
+
+fn cannot_open(what: &str, path: &Path, error: &io::Error) -> Failure {
+    let message = format!("cannot open the {what} `{}`: {error}", path.display());
+    Diagnostic::new(Code::CannotOpen, message).into()
 }
