@@ -31,7 +31,7 @@ pub use plain::Plain;
 pub use reading::{LogGuess, Reading, recognise_boot};
 pub use rows::RowWriter;
 pub use scan::{LogFacts, LogScan};
-use summary::LineCount;
+pub(crate) use summary::LineCount;
 pub use summary::{Damage, Fit, LogSummary};
 
 use crate::config::Config;
