@@ -6,9 +6,11 @@
 //! Stopped execution of TB chain before 0x7f8bd0000400 [0000000080000000] _start
 //! ```
 //!
-//! The numbers in brackets are `cs_base`, the pc, flags that have the mode, and more
-//! flags. The instructions are those of the program, from the pc to the next jump, or to
-//! the pc of the next block. Where a trap is taken is recorded only with
+//! The numbers in brackets are `cs_base`, the pc, flags that have the mode, and flags that
+//! may have the number of instructions (`-singlestep`). The instructions are those of the
+//! program, from the pc to where QEMU ends a block: at a jump, an instruction that changes
+//! how the next ones are translated, or a page; if that does not lead to the next block,
+//! to its pc. Where a trap is taken is recorded only with
 //! `-d exec,nochain,int`; without it, one in the middle of a block cannot be found. The
 //! last block of a log is left out: how far it was executed is not known.
 
@@ -42,6 +44,8 @@ struct Block {
     hart: HartId,
     pc: u64,
     mode: Mode,
+    /// How many instructions it has at most.
+    most: usize,
 }
 
 pub(super) fn is_line(line: &[u8]) -> bool {
@@ -60,6 +64,8 @@ fn block(scan: &mut Scan<'_>) -> Result<Block, Fault> {
     let pc = scan.digits("a pc in hexadecimal")?;
     scan.need(b"/", "four numbers in hexadecimal")?;
     let flags = scan.digits("flags in hexadecimal")?;
+    scan.need(b"/", "four numbers in hexadecimal")?;
+    let most = scan.digits("flags in hexadecimal")? as usize & 0x1ff;
     let Ok(hart) = u32::try_from(hart) else {
         return scan.expected("a CPU number");
     };
@@ -67,6 +73,7 @@ fn block(scan: &mut Scan<'_>) -> Result<Block, Fault> {
         hart: HartId(hart),
         pc,
         mode: mode(flags),
+        most: if most == 0 { LONGEST } else { most },
     })
 }
 
@@ -97,7 +104,7 @@ impl Grammar for Blocks {
                 return Err((Kind::TooManyHarts, 0));
             }
             self.open.push(next);
-            return done.map_or(Ok(()), |done| expand(done, next.pc, false, to));
+            return done.map_or(Ok(()), |done| expand(done, next.pc, Then::Block, to));
         }
         if scan.eat(TRAP) {
             return self.trap(&mut scan, to);
@@ -142,7 +149,11 @@ impl Blocks {
         let tval = Some(scan.digits("a value in hexadecimal")?);
         let mode = match self.take(hart) {
             Some(block) => {
-                expand(block, epc, true, to)?;
+                let then = match interrupt {
+                    true => Then::Interrupt,
+                    false => Then::Exception,
+                };
+                expand(block, epc, then, to)?;
                 Some(block.mode)
             }
             None => None,
@@ -162,16 +173,26 @@ impl Blocks {
     }
 }
 
-/// Gives the instructions of a block, after which the hart was at `next`; `trap`: because
-/// a trap was taken there.
+/// Why the hart was where it was after a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// The next block.
+    Block,
+    /// An exception at an instruction of the block, or after it.
+    Exception,
+    /// An interrupt, which is taken between two blocks.
+    Interrupt,
+}
+
+/// Gives the instructions of a block, after which the hart was at `next`.
 fn expand(
     block: Block,
     next: u64,
-    trap: bool,
+    then: Then,
     to: &mut Entries<'_, '_, '_, '_>,
 ) -> Result<(), Fault> {
     to.entry.clear();
-    let mut count = extent(block.pc, next, trap, to)?;
+    let mut count = extent(&block, next, then, to)?;
     let mut pc = block.pc;
     while count > 0
         && let Some(bits) = to.steps.code(pc)
@@ -188,40 +209,65 @@ fn expand(
 
 const MIDDLE: &str = "where a trap in the middle of a block was taken (use -d exec,nochain,int)";
 
-/// How many instructions from `pc` on were executed before the hart was at `next`: up to
-/// a jump, or to `next`.
+/// How many instructions of a block were executed before the hart was at `next`.
 fn extent(
-    pc: u64,
+    block: &Block,
     next: u64,
-    trap: bool,
+    then: Then,
     to: &mut Entries<'_, '_, '_, '_>,
 ) -> Result<usize, Fault> {
     let isa = match to.steps.xlen() {
         Xlen::Rv32 => Isa::RV32GC,
         Xlen::Rv64 => Isa::RV64GC,
     };
-    let (mut at, mut may_trap) = (pc, false);
-    for count in 0..LONGEST {
-        // A block that follows itself went round.
-        if at == next && (trap || count > 0) {
-            return Ok(count);
+    let (mut at, mut count, mut may_trap) = (block.pc, 0, false);
+    // Where straight-line code passes `next`.
+    let mut passed = None;
+    let leads = loop {
+        if at == next && (count > 0 || then != Then::Block) {
+            passed = passed.or(Some(count));
+            if then == Then::Exception {
+                return Ok(count);
+            }
         }
         let Some(bits) = to.steps.code(at) else {
-            return Err((Kind::MissingCode(at), 0));
+            return match passed {
+                Some(passed) => Ok(passed),
+                None => Err((Kind::MissingCode(at), 0)),
+            };
         };
         let flow = Flow::of_retired(bits, isa);
         let end = isa.xlen().wrap(at.wrapping_add(length(bits as u16).into()));
+        count += 1;
         if !flow.is_sequential() {
             let target = flow.target(at, isa.xlen());
             let branch = matches!(flow, Flow::Branch { .. }) && end == next;
-            let leads = target.is_none_or(|target| target == next) || branch;
-            return match trap || leads || !may_trap {
-                true => Ok(count + 1),
-                false => Err((Kind::Limit(MIDDLE), 0)),
-            };
+            break target.is_none_or(|target| target == next) || branch;
         }
         may_trap |= Touch::of(bits, isa).count() > 0 || bits & 0x7f == 0x73;
         at = end;
+        let crosses = |bits: u32| at & 0xfff == 0xffe && bits & 3 == 3;
+        let page = at >> 12 != block.pc >> 12 || to.steps.code(at).is_some_and(crosses);
+        if count >= block.most || ends(bits) || page {
+            break end == next;
+        }
+    };
+    match (leads, passed, then) {
+        (true, _, _) => Ok(count),
+        (false, Some(passed), _) => Ok(passed),
+        // An interrupt of an instruction that does not trap.
+        (false, None, Then::Block) if may_trap => Err((Kind::Limit(MIDDLE), 0)),
+        (false, None, _) => Ok(count),
     }
-    Err((Kind::Limit(MIDDLE), 0))
+}
+
+/// Whether QEMU ends a block with an instruction that does not jump: one of the system, a
+/// fence of instructions, and what sets the length of vectors.
+const fn ends(bits: u32) -> bool {
+    match bits & 0x7f {
+        0x73 => true,
+        0x0f => bits >> 12 & 7 == 1,
+        0x57 => bits >> 12 & 7 == 7,
+        _ => false,
+    }
 }

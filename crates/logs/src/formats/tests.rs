@@ -280,6 +280,27 @@ fn qemu_blocks() {
     assert_eq!(pcs(&good(LogFormat::QemuBlocks, &text)), [0x100a]);
 }
 
+/// A block may contain the start of the next one: a loop that is entered before its
+/// start. With a number of instructions, it has no more.
+#[test]
+fn blocks_that_overlap() {
+    let mut image = Image::new();
+    // 1000 c.nop; 1002 c.nop; 1004 j 1002; 1006 c.nop
+    let code = [1, 0, 1, 0, 0xfd, 0xbf, 1, 0];
+    image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+    let reader = || FormatReader::new(LogFormat::QemuBlocks, EntryOptions::default(), Some(&image));
+    let block = |pc: u64, flags: u32| format!("Trace 0: 0x1 [0/{pc:x}/3/{flags:08x}]\n");
+    let pcs = |text: String| {
+        let (keep, bad) = assert_any_cut(reader, text.as_bytes());
+        assert_eq!(bad, vec![]);
+        pcs(&keep)
+    };
+    let whole = block(0x1000, 0) + &block(0x1002, 0) + &block(0x1002, 0);
+    assert_eq!(pcs(whole), [0x1000, 0x1002, 0x1004, 0x1002, 0x1004]);
+    let single = block(0x1000, 1) + &block(0x1002, 1) + &block(0x1004, 1) + &block(0x1002, 1);
+    assert_eq!(pcs(single), [0x1000, 0x1002, 0x1004]);
+}
+
 /// Without `int`, a trap in the middle of a block cannot be placed.
 #[test]
 fn a_limit_of_blocks() {
