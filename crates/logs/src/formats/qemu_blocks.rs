@@ -248,8 +248,12 @@ fn extent(
         at = end;
         let crosses = |bits: u32| at & 0xfff == 0xffe && bits & 3 == 3;
         let page = at >> 12 != block.pc >> 12 || to.steps.code(at).is_some_and(crosses);
-        if count >= block.most || ends(bits) || page {
+        if count >= block.most || page {
             break end == next;
+        }
+        // Which of them end a block depends on the version.
+        if may_end(bits) && end == next {
+            break true;
         }
     };
     match (leads, passed, then) {
@@ -261,9 +265,9 @@ fn extent(
     }
 }
 
-/// Whether QEMU ends a block with an instruction that does not jump: one of the system, a
+/// Whether QEMU may end a block with an instruction that does not jump: one of the system, a
 /// fence of instructions, and what sets the length of vectors.
-const fn ends(bits: u32) -> bool {
+const fn may_end(bits: u32) -> bool {
     match bits & 0x7f {
         0x73 => true,
         0x0f => bits >> 12 & 7 == 1,
