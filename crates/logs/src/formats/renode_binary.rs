@@ -27,6 +27,8 @@ pub(super) const MAGIC: &[u8] = b"ReTrace";
 /// a count of registers in one byte.
 const LONGEST: usize = 1 << 20;
 
+const TOO_LONG: Kind = Kind::Expected("a record of at most 1 MiB");
+
 #[derive(Default)]
 pub(super) struct Reader {
     /// What is not read yet.
@@ -95,7 +97,7 @@ impl Reader {
             match self.next(&mut bytes, to) {
                 Next::Read(()) => {}
                 Next::More if before.len() > LONGEST => {
-                    self.refuse(Kind::Expected("a shorter record"), before, to, damaged);
+                    self.refuse(TOO_LONG, to, damaged);
                     return;
                 }
                 Next::More => {
@@ -105,7 +107,7 @@ impl Reader {
                 Next::Bad(kind) => {
                     let fatal = !matches!(kind, Kind::CodeDiffers(_));
                     if fatal {
-                        self.refuse(kind, before, to, damaged);
+                        self.refuse(kind, to, damaged);
                         return;
                     }
                     damaged(LineError::whole(self.records, &[], kind));
@@ -121,7 +123,7 @@ impl Reader {
     ) {
         let rest = core::mem::take(&mut self.rest);
         if !rest.is_empty() && !self.refused {
-            self.refuse(Kind::Expected("the rest of a record"), &rest, to, damaged);
+            self.refuse(Kind::Expected("the rest of a record"), to, damaged);
         }
         *self = Reader::default();
     }
@@ -131,12 +133,11 @@ impl Reader {
     fn refuse(
         &mut self,
         kind: Kind,
-        rest: &[u8],
         to: &mut Entries<'_, '_, '_, '_>,
         damaged: &mut dyn FnMut(LineError),
     ) {
         self.refused = true;
-        damaged(LineError::whole(self.records + 1, rest, kind));
+        damaged(LineError::whole(self.records + 1, &[], kind));
         to.steps.lose(None, to.out);
     }
 
@@ -168,14 +169,13 @@ impl Reader {
             }
         }
         match record(&mut ahead, header, to) {
+            Next::Read(()) if bytes.0.len() - ahead.0.len() > LONGEST => Next::Bad(TOO_LONG),
             Next::Read(()) => {
                 *bytes = ahead;
                 self.left = left.saturating_sub(1);
                 self.records += 1;
                 match give(to) {
                     Ok(()) => Next::Read(()),
-                    // Other records do not depend on it.
-                    Err((kind @ Kind::MissingCode(_), _)) => Next::Bad(kind),
                     Err((kind, _)) => Next::Bad(kind),
                 }
             }
