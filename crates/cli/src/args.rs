@@ -322,7 +322,7 @@ pub(crate) struct Info {
 /// `hartrace log`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Log {
-    /// The log: pc list, Spike log or CSV, ingress CSV; `-` is stdin
+    /// The log of a simulator or core, pc list or ingress CSV; `-` is stdin
     #[arg(value_name = "INPUT")]
     pub(crate) input: PathBuf,
     /// Kind of log to write

@@ -230,7 +230,7 @@ impl LogFormat {
         if head.starts_with(renode_binary::MAGIC) {
             return Some(LogFormat::RenodeBinary);
         }
-        let forms: [(LogFormat, fn(&[u8]) -> bool); 11] = [
+        let forms: [(LogFormat, IsLine); 11] = [
             (LogFormat::Ibex, ibex::is_line),
             (LogFormat::Rvvi, rvvi::is_line),
             (LogFormat::Sail, sail::is_line),
@@ -254,6 +254,9 @@ impl LogFormat {
         })
     }
 }
+
+/// Whether a line is one of a format.
+type IsLine = fn(&[u8]) -> bool;
 
 /// The grammar of a format: what a line adds to the entries.
 trait Grammar {

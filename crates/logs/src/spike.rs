@@ -325,9 +325,8 @@ impl<'a> Log<'a> {
             }
             Form::Executed(times) => {
                 let (hart, ground) = self.hart(id, None)?;
-                if !ground.commits && !(times <= max_repeat && hart.repeat(times)) {
-                    return Err(whole(LineErrorKind::Repeat));
-                }
+                let placed = ground.commits || times <= max_repeat && hart.repeat(times);
+                return placed.then_some(()).ok_or((LineErrorKind::Repeat, 0));
             }
             Form::Debugger(signal) => {
                 self.traps = true;

@@ -69,7 +69,7 @@ fn start(scan: &mut Scan<'_>) -> Result<Option<Start>, Fault> {
 /// The last number in the name of a CPU: `system.cpu1`, `board.processor.cores0.core`.
 fn hart_of(name: &[u8]) -> u32 {
     let numbers = name.split(|b| !b.is_ascii_digit());
-    let last = numbers.filter(|digits| !digits.is_empty()).last();
+    let last = numbers.rev().find(|digits| !digits.is_empty());
     let number = last.and_then(decimal);
     number.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
 }

@@ -51,8 +51,8 @@ pub(super) fn is_line(line: &[u8]) -> bool {
     let text = scan.word();
     let passed = line.get(..scan.at() - text.len()).unwrap_or_default();
     // An instruction has four or eight digits.
-    let code = passed.trim_ascii_end().split(|b| b.is_ascii_whitespace());
-    let code = code.last().unwrap_or_default();
+    let mut code = passed.trim_ascii_end().split(|b| b.is_ascii_whitespace());
+    let code = code.next_back().unwrap_or_default();
     let text = text.first().copied().unwrap_or_default();
     begins && matches!(code.len(), 4 | 8) && (text.is_ascii_alphabetic() || b"-=(".contains(&text))
 }
@@ -159,11 +159,11 @@ impl Operands {
         } else if stores {
             let rs2 = decode(bits, Isa::RV32GC).rs2.number();
             let read = self.read.iter().flatten();
-            let found =
+            let mut found =
                 read.filter(|(reg, _)| matches!(reg, RegId::X(n) | RegId::F(n) if *n == rs2));
             // x0 is not listed.
             let zero = (rs2 == 0).then_some(0);
-            access.data = found.last().map(|(_, value)| *value).or(zero);
+            access.data = found.next_back().map(|(_, value)| *value).or(zero);
         }
         entry.access(access);
         // One address, several accesses: cm.push and its relatives.
