@@ -105,6 +105,11 @@ pub const PROPERTIES: &[Property] = &[
         seeds: logs::spike_seeds,
     },
     Property {
+        name: "log_format",
+        holds: logs::format,
+        seeds: logs::format_seeds,
+    },
+    Property {
         name: "log_csv",
         holds: logs::csv,
         seeds: logs::csv_seeds,

@@ -56,6 +56,12 @@
 //! style = "full"               # full, compact or bluespec
 //! absent = ["trap.mstatus"]    # what it does not record
 //!
+//! [log]                        # a log that is not recognised by itself
+//! format = "columns"           # or the name of a format
+//!
+//! [log.columns]                # a table, or a pattern
+//! pc = "address"               # the name of a column, or its number
+//!
 //! [ctr]                        # control transfer records
 //! version = "1.0"              # 1.0 or 0.1.4
 //! depth = 32                   # 16, 32, 64, 128 or 256
@@ -73,6 +79,7 @@ mod etrace;
 mod filter;
 mod hart;
 mod ingress;
+mod log;
 mod ntrace;
 mod program;
 mod read;
@@ -91,6 +98,8 @@ pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
 pub use hart::{COSTS, ContextSource, Hart, Machine};
 pub use hartrace_etrace::ParameterError;
 pub use ingress::{DataForm, Ingress};
+pub(crate) use log::FORMATS;
+pub use log::{Log, LogColumns};
 pub use ntrace::{Ntrace, Registers};
 pub use program::{Program, Trace};
 pub use read::{ConfigError, Problem};

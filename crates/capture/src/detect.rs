@@ -1,10 +1,11 @@
 //! Detects the kind of a file from its first bytes.
 
 use crate::code_history;
-use crate::config::Form;
+use crate::config::{FORMATS, Form};
 use crate::records::{BOM, SCHEMA};
 use hartrace_ctr::dump::DumpReader;
 use hartrace_etrace::is_framed;
+use hartrace_logs::LogFormat;
 use hartrace_ntrace::guess;
 use hartrace_tandem as tandem;
 use std::fmt;
@@ -31,6 +32,8 @@ pub enum Kind {
     /// Instructions of Spike as the E-Trace reference flow lists them
     /// (`spike_pc_trace`), with a heading.
     SpikeCsv,
+    /// A log of another simulator or core.
+    Log(LogFormat),
     /// A stream of N-Trace messages.
     Ntrace,
     /// A stream of E-Trace packets.
@@ -67,6 +70,7 @@ impl Kind {
             Kind::PcList => "pc",
             Kind::IngressCsv => "ingress",
             Kind::SpikeCsv => "spike-csv",
+            Kind::Log(format) => format.word(),
             Kind::Ntrace => "ntrace",
             Kind::Etrace => "etrace",
             Kind::EtraceCsv => "etrace-csv",
@@ -80,6 +84,27 @@ impl Kind {
             Kind::Unknown => "unknown",
         }
     }
+
+    /// Whether it is a log.
+    #[must_use]
+    pub const fn is_log(self) -> bool {
+        matches!(
+            self,
+            Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv | Kind::Log(_)
+        )
+    }
+
+    /// The words of the formats of logs, by which one is chosen.
+    pub fn log_words() -> impl Iterator<Item = &'static str> {
+        FORMATS.iter().map(|named| named.0)
+    }
+
+    /// The format of a log with this word.
+    #[must_use]
+    pub fn log_named(word: &str) -> Option<Kind> {
+        let found = FORMATS.iter().find(|named| named.0 == word);
+        found.map(|named| named.1)
+    }
 }
 
 /// What people call it.
@@ -92,6 +117,7 @@ impl fmt::Display for Kind {
             Kind::PcList => "pc list",
             Kind::IngressCsv => "ingress CSV",
             Kind::SpikeCsv => "Spike CSV",
+            Kind::Log(format) => format.name(),
             Kind::Ntrace => "N-Trace",
             Kind::Etrace => "E-Trace",
             Kind::EtraceCsv => "E-Trace CSV",
@@ -129,6 +155,9 @@ pub fn detect(head: &[u8]) -> Kind {
     if is_ctr_json(head) {
         return Kind::CtrJson;
     }
+    if head.starts_with(b"ReTrace") {
+        return Kind::Log(LogFormat::RenodeBinary);
+    }
     let Some(text) = text(head) else {
         return match head {
             _ if unpacker(head).is_some() => Kind::Unknown,
@@ -145,6 +174,9 @@ pub fn detect(head: &[u8]) -> Kind {
     // Simulators and programs talk before and between the lines of a log.
     if text.lines().any(|l| is_spike(l).is_some()) {
         return Kind::SpikeLog;
+    }
+    if let Some(format) = LogFormat::detect(text.as_bytes()) {
+        return Kind::Log(format);
     }
     let Some(first) = lines().next() else {
         return Kind::Unknown;
@@ -218,10 +250,27 @@ fn text(head: &[u8]) -> Option<&str> {
 }
 
 /// `core   0: 0x... (0x...) ...`, with the privilege before the pc if it is a
-/// commit.
+/// commit. Commits of cores have no `core`, but may have the number of the hart.
 fn is_spike(line: &str) -> Option<()> {
-    let (hart, rest) = line.strip_prefix("core")?.split_once(':')?;
-    hart.trim().parse::<u32>().ok()?;
+    let rest = match line.strip_prefix("core") {
+        Some(line) => {
+            let (hart, rest) = line.split_once(':')?;
+            hart.trim().parse::<u32>().ok()?;
+            rest
+        }
+        None => {
+            let mut words = line.split_ascii_whitespace();
+            let modes = (words.next()?, words.next()?);
+            let mode = |word: &str| matches!(word.as_bytes(), [b'0'..=b'7']);
+            match modes {
+                (first, second) if mode(first) && second.starts_with("0x") => line,
+                (first, second) if first.parse::<u32>().is_ok() && mode(second) => {
+                    line.trim_start().split_once(' ')?.1
+                }
+                _ => return None,
+            }
+        }
+    };
     let mut words = rest.split_ascii_whitespace().peekable();
     words.next_if(|w| w.len() == 1);
     let pc = words.next()?.strip_prefix("0x")?;

@@ -31,21 +31,23 @@ pub use plain::Plain;
 pub use reading::{LogGuess, Reading, recognise_boot};
 pub use rows::RowWriter;
 pub use scan::{LogFacts, LogScan};
-use summary::LineCount;
+pub(crate) use summary::LineCount;
 pub use summary::{Damage, Fit, LogSummary};
 
+use crate::config::Config;
 use crate::detect::Kind;
 use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_logs::{
-    BlockSteps, IngressColumns, IngressReader, IngressRow, Iretire, LineError, LineErrorKind,
-    PcLines, PcReader, SpikeCsvReader, SpikeOptions, SpikeReader,
+    BlockSteps, Carries, Column, Columns, ColumnsError, EntryOptions, FormatReader, IngressColumns,
+    IngressReader, IngressRow, Iretire, LineError, LineErrorKind, LogFormat, PcLines, PcReader,
+    SpikeCsvReader, SpikeOptions, SpikeReader,
 };
 use std::fmt;
 
 /// What a reader may know besides the log.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LogOptions<'a> {
     /// The program.
     pub image: Option<&'a Image>,
@@ -54,18 +56,24 @@ pub struct LogOptions<'a> {
     pub isa: Option<Isa>,
     /// What `iretire` counts in ingress rows.
     pub iretire: Iretire,
-    /// Jumps of a Spike log that nothing explains stay jumps
+    /// Jumps that nothing explains stay jumps, in a log that records traps
     /// ([`SpikeOptions::plain_jumps`]).
     pub plain_jumps: bool,
+    /// The columns of a log of any other form.
+    pub columns: Option<Columns>,
 }
 
 /// Why a log is not read as steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogError {
     /// The file is no log.
     NotALog(Kind),
     /// A log without instructions needs the program.
     NeedsProgram(Kind),
+    /// A log by columns needs to know them.
+    NeedsColumns,
+    /// Columns that cannot be.
+    Columns(ColumnsError),
 }
 
 impl fmt::Display for LogError {
@@ -75,6 +83,8 @@ impl fmt::Display for LogError {
             LogError::NeedsProgram(kind) => {
                 write!(f, "this kind of log needs its program: {kind}")
             }
+            LogError::NeedsColumns => f.write_str("the columns of the log are not given"),
+            LogError::Columns(error) => write!(f, "[log.columns]: {error}"),
         }
     }
 }
@@ -92,6 +102,7 @@ enum Steps<'a> {
     Spike(SpikeReader<'a>),
     Ingress(IngressReader, BlockSteps<'a>),
     SpikeCsv(SpikeCsvReader),
+    Format(FormatReader<'a>, Carries),
 }
 
 impl<'a> LogReader<'a> {
@@ -128,6 +139,26 @@ impl<'a> LogReader<'a> {
             Kind::SpikeCsv => {
                 let isa = options.isa.or(options.image.and_then(Image::isa));
                 Steps::SpikeCsv(SpikeCsvReader::new(isa.unwrap_or(Isa::RV64GC), hart))
+            }
+            Kind::Log(format) => {
+                let carries = carries(format, options.columns.as_ref());
+                let image = match carries.code {
+                    true => options.image,
+                    false => Some(image()?),
+                };
+                let entries = EntryOptions {
+                    isa: options.isa,
+                    plain_jumps: options.plain_jumps && carries.traps,
+                    ..EntryOptions::default()
+                };
+                let reader = match (format, &options.columns) {
+                    (LogFormat::Columns, Some(columns)) => {
+                        FormatReader::of_columns(columns.clone(), entries, image)
+                    }
+                    (LogFormat::Columns, None) => return Err(LogError::NeedsColumns),
+                    _ => FormatReader::new(format, entries, image),
+                };
+                Steps::Format(reader, carries)
             }
             _ => return Err(LogError::NotALog(kind)),
         }))
@@ -169,6 +200,7 @@ impl<'a> LogReader<'a> {
         match &self.0 {
             Steps::Pc(_) => false,
             Steps::Spike(reader) => reader.commits(),
+            Steps::Format(_, carries) => carries.modes,
             Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
         }
     }
@@ -180,8 +212,48 @@ impl<'a> LogReader<'a> {
         match &self.0 {
             Steps::Pc(_) => false,
             Steps::Spike(reader) => reader.has_traps(),
+            Steps::Format(_, carries) => carries.traps,
             Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
         }
+    }
+}
+
+/// What a log of a format records; one by columns, what its columns are.
+#[must_use]
+pub fn carries(format: LogFormat, columns: Option<&Columns>) -> Carries {
+    match (format, columns) {
+        (LogFormat::Columns, Some(columns)) => Carries {
+            code: columns.has(Column::Insn),
+            // Followed, where registers are known.
+            modes: columns.has(Column::Mode) || columns.has(Column::Rd),
+            effects: columns.has(Column::Rd) || columns.has(Column::MemAddr),
+            traps: columns.has(Column::Trap) || columns.has(Column::Cause),
+            time: columns.has(Column::Time),
+        },
+        _ => format.carries(),
+    }
+}
+
+/// Whether there are times in the log that starts with `head`.
+#[must_use]
+pub fn has_time(kind: Kind, head: &[u8], config: &Config) -> bool {
+    match kind {
+        Kind::IngressCsv => ingress_layout(head).0.is_some_and(|columns| columns.time),
+        Kind::Log(format) => {
+            let columns = config.log.columns.columns().and_then(Result::ok);
+            carries(format, columns.as_ref()).time
+        }
+        _ => false,
+    }
+}
+
+/// Whether there are the effects of instructions in the log that starts with `head`.
+#[must_use]
+pub fn has_effects(kind: Kind, head: &[u8]) -> bool {
+    match kind {
+        Kind::SpikeLog => spike_parts(head).commits,
+        Kind::Log(format) => format.carries().effects,
+        _ => false,
     }
 }
 
@@ -210,6 +282,8 @@ impl Part<'_, '_, '_> {
             (Steps::Ingress(reader, blocks), None) => reader.finish_steps(blocks, out, damaged),
             (Steps::SpikeCsv(reader), Some(chunk)) => reader.feed(chunk, out, damaged),
             (Steps::SpikeCsv(reader), None) => reader.finish(out, damaged),
+            (Steps::Format(reader, _), Some(chunk)) => reader.feed(chunk, out, damaged),
+            (Steps::Format(reader, _), None) => reader.finish(out, damaged),
         }
     }
 }
@@ -328,9 +402,22 @@ pub fn first_pc(kind: Kind, head: &[u8]) -> Option<u64> {
             IngressReader::new(counted).feed(head, row, &mut |_| {});
         }
         _ => {
-            let mut reader = LogReader::new(kind, &LogOptions::default()).ok()?;
-            reader.feed(head, &mut First(&mut see), &mut |_| {});
-            reader.finish(&mut First(&mut see), &mut |_| {});
+            // A log without instructions says where they are missing.
+            let mut missing = None;
+            let mut damaged = |error: LineError| {
+                if let LineErrorKind::MissingCode(pc) = error.kind {
+                    missing.get_or_insert(pc);
+                }
+            };
+            let nothing = Image::new();
+            let options = LogOptions {
+                image: Some(&nothing),
+                ..LogOptions::default()
+            };
+            let mut reader = LogReader::new(kind, &options).ok()?;
+            reader.feed(head, &mut First(&mut see), &mut damaged);
+            reader.finish(&mut First(&mut see), &mut damaged);
+            first = first.or(missing);
         }
     }
     first
@@ -362,7 +449,10 @@ pub(crate) fn has_modes(kind: Kind, options: &LogOptions<'_>, head: &[u8]) -> bo
 #[must_use]
 pub(crate) fn spike_isa(head: &[u8]) -> Isa {
     let pc = |line: &[u8]| {
-        let (_, rest) = line.strip_prefix(b"core")?.split_at_checked(5)?;
+        let rest = match line.strip_prefix(b"core") {
+            Some(line) => line.split_at_checked(5)?.1,
+            None => Some(line).filter(|line| line.first().is_some_and(u8::is_ascii_digit))?,
+        };
         let at = rest.windows(2).position(|w| w == b"0x")?;
         let digits = rest.get(at + 2..)?.iter();
         Some(digits.take_while(|b| b.is_ascii_hexdigit()).count())
@@ -386,6 +476,9 @@ pub fn spike_parts(head: &[u8]) -> SpikeParts {
     let mut parts = SpikeParts::default();
     for line in head.split(|&b| b == b'\n') {
         let Some(rest) = line.strip_prefix(b"core") else {
+            // A commit, or a trap, of a core.
+            parts.commits |= matches!(line, [b'0'..=b'9', b' ', ..]);
+            parts.listing |= line.windows(11).any(|w| w == b" exception ");
             continue;
         };
         let mut words = rest.split(|&b| b == b':').skip(1);

@@ -132,6 +132,11 @@ impl Surveyor<'_> {
         let kind = detect(head);
         // A stream may look like one of another format; a container or a table does not.
         let is_stream = Format::ALL.iter().any(|format| format.kind() == kind);
+        let kind = match self.program.config.log.format.as_ref() {
+            // What is not a log is not read as one.
+            Some(format) if kind == Kind::Unknown || kind.is_log() => format.value,
+            _ => kind,
+        };
         let kind = match given {
             Some(format) if kind == Kind::Unknown || is_stream => format.kind(),
             _ => kind,
@@ -141,9 +146,7 @@ impl Surveyor<'_> {
             Kind::Elf => elf(input)?,
             Kind::CodeHistory => code(input)?,
             Kind::Config | Kind::Sidecar => config(input)?,
-            Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv => {
-                self.log(input, kind)?
-            }
+            kind if kind.is_log() => self.log(input, kind)?,
             Kind::CtrDump => self.records(input, Form::Binary)?,
             Kind::CtrJson => self.records(input, Form::Json)?,
             _ => match Format::from_kind(kind) {

@@ -5,11 +5,13 @@
 //! [`Reporter`].
 
 mod find;
+mod log;
 
 pub use find::Search;
 pub use hartrace_tandem::container::Parameters;
 pub use hartrace_tandem::verify::{Counters, Options, Range, Reporter, Volatile};
 pub use hartrace_tandem::{Config, Register, Verifier};
+pub use log::{LogStream, absent_in_log};
 
 use crate::trace::{StreamPiece, Streams};
 use hartrace_flow::{HartId, Model};

@@ -31,6 +31,7 @@ pub(crate) use views::{
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use hartrace_capture::config::Form;
+use hartrace_capture::detect::Kind;
 use hartrace_capture::program::parse_address;
 use hartrace_isa::Dialect;
 use hartrace_print::manual::{self, Section};
@@ -327,7 +328,7 @@ pub(crate) struct Info {
 /// `hartrace log`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Log {
-    /// The log: pc list, Spike log or CSV, ingress CSV; `-` is stdin
+    /// The log of a simulator or core, pc list or ingress CSV; `-` is stdin
     #[arg(value_name = "INPUT")]
     pub(crate) input: PathBuf,
     /// Kind of log to write
@@ -518,9 +519,21 @@ pub(crate) struct Program {
     /// Instruction set, such as rv64gc_zba [default: from the ELF file]
     #[arg(long, value_name = "ISA")]
     pub(crate) isa: Option<String>,
+    /// Format of the log, if it is not recognised by itself: spike, sail, ibex or another
+    /// of docs/logs.md
+    #[arg(long, value_name = "FORMAT", value_parser = log_format)]
+    pub(crate) log_format: Option<Kind>,
     /// Configuration file; repeatable, later files override earlier ones
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
+}
+
+/// A format of logs by its word.
+fn log_format(word: &str) -> Result<Kind, String> {
+    Kind::log_named(word).ok_or_else(|| {
+        let words: Vec<_> = Kind::log_words().collect();
+        format!("the formats are {}", words.join(", "))
+    })
 }
 
 /// Where the output goes.

@@ -5,7 +5,8 @@ use crate::args;
 use crate::failure::Failure;
 use crate::talk::Talk;
 use hartrace_analyze::Names;
-use hartrace_capture::config::{Config, Program as ProgramConfig, Setting};
+use hartrace_capture::config::{Config, Log, Program as ProgramConfig, Setting};
+use hartrace_capture::detect::{Kind, detect};
 use hartrace_capture::program::looks_hexadecimal;
 pub(crate) use hartrace_capture::program::{
     Elf, Program, Raw, add_boot_code, check_against, check_width,
@@ -53,6 +54,27 @@ pub(crate) fn resolve_beside(
     Ok((layers(&[], typed, below, talk)?, sidecar))
 }
 
+/// The kind of a file that starts with `head`: that of a log may be chosen by name.
+pub(crate) fn kind_of(head: &[u8], file: &Path, typed: &args::Program) -> Result<Kind, Failure> {
+    if let Some(kind) = typed.log_format {
+        return Ok(kind);
+    }
+    let mut config = sidecar::find(file)?.unwrap_or_default();
+    // Standard input is read once.
+    for path in typed.config.iter().filter(|path| path.as_os_str() != "-") {
+        config = Config::load(path)?.over(config);
+    }
+    Ok(chosen(detect(head), &config))
+}
+
+/// The kind of a file that looks like `kind`. What is not a log is not read as one.
+pub(crate) fn chosen(kind: Kind, config: &Config) -> Kind {
+    match &config.log.format {
+        Some(format) if kind == Kind::Unknown || kind.is_log() => format.value,
+        _ => kind,
+    }
+}
+
 fn layers(
     files: &[OsString],
     typed: &args::Program,
@@ -73,6 +95,12 @@ fn layers(
             code: (!typed.code.is_empty()).then(|| Setting::flag(typed.code.clone(), "--code")),
             debug: (!typed.debug_dir.is_empty())
                 .then(|| Setting::flag(typed.debug_dir.clone(), "--debug-dir")),
+        },
+        log: Log {
+            format: typed
+                .log_format
+                .map(|kind| Setting::flag(kind, "--log-format")),
+            ..Log::default()
         },
         ..Config::default()
     };

@@ -5,13 +5,13 @@ use crate::args;
 use crate::failure::Failure;
 use crate::logs;
 use crate::session::{Loaded, Session};
-use crate::settings::Program;
+use crate::settings::{Program, kind_of};
 use crate::talk::Talk;
 use hartrace_analyze::{Functions, PartCounter, Places, RunCount, Scopes};
 use hartrace_capture::config::Config;
-use hartrace_capture::detect::{HEAD, Kind, detect};
+use hartrace_capture::detect::{HEAD, Kind};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Copied, ingress_layout, recognise_boot};
+use hartrace_capture::log::{Copied, has_time, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
@@ -55,17 +55,13 @@ impl<'a> Opened<'a> {
         talk: &'a Talk,
     ) -> Result<Opened<'a>, Failure> {
         let mut input = Input::open(path)?;
-        let kind = detect(input.peek(HEAD)?);
+        let kind = kind_of(input.peek(HEAD)?, path, &args.program)?;
         // Samples of pins may look like anything.
         let bare = args.transport.get() == Transport::default();
-        let is_log = matches!(
-            kind,
-            Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv
-        );
         if bare && kind == Kind::Unknown && is_json_log(input.peek(HEAD)?) {
             return Err(unknown_format(path, kind, input.peek(HEAD)?, command).into());
         }
-        match bare && is_log {
+        match bare && kind.is_log() {
             true => Opened::log(path, (kind, input), args, talk),
             false => Opened::trace(path, input, args, command, talk),
         }
@@ -173,11 +169,7 @@ impl<'a> Source<'a> {
     pub(crate) fn may_have_time(&mut self) -> Result<bool, Failure> {
         Ok(match &mut self.data {
             Data::Trace(trace) => trace.settings.has_time(),
-            Data::Log(Kind::IngressCsv, input) => {
-                let head = input.peek(HEAD)?;
-                ingress_layout(head).0.is_some_and(|columns| columns.time)
-            }
-            Data::Log(..) => false,
+            Data::Log(kind, input) => has_time(*kind, input.peek(HEAD)?, &self.session.config),
         })
     }
 

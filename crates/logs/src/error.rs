@@ -67,6 +67,10 @@ pub enum LineErrorKind {
     Itype(u64),
     /// A trap whose `epc` follows from the block or the one before.
     Epc,
+    /// This.
+    Expected(&'static str),
+    /// Something that the format does not record.
+    Limit(&'static str),
 }
 
 impl fmt::Display for LineErrorKind {
@@ -112,6 +116,8 @@ impl fmt::Display for LineErrorKind {
                 return write!(f, "the previous block cannot lead to {pc:#x}");
             }
             K::Epc => "a trap whose instruction address is unknown",
+            K::Expected(what) => return write!(f, "expected {what}"),
+            K::Limit(what) => return write!(f, "the format does not record {what}"),
             K::Itype(pc) => {
                 return write!(f, "itype contradicts the program's instruction at {pc:#x}");
             }

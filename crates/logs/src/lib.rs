@@ -34,7 +34,12 @@
 //!
 //! * [`PcReader`], [`PcWriter`]: one pc per line; [`PcLines`] reads them without
 //!   the program.
-//! * [`SpikeReader`], [`SpikeWriter`]: Spike's `-l` and `--log-commits`.
+//! * [`SpikeReader`], [`SpikeWriter`]: Spike's `-l` and `--log-commits`, and the logs of
+//!   CVA6, Rocket, BOOM and Dromajo.
+//! * [`FormatReader`]: the other formats of simulators and cores ([`LogFormat`]), and
+//!   lines described by [`Columns`].
+//! * [`Entry`], [`EntrySteps`]: what one line says, and what makes steps of it, for
+//!   sources of any other form.
 //! * [`IngressReader`], [`IngressWriter`]: the ingress port as CSV, to and from
 //!   [`Ingress`](hartrace_flow::Ingress) blocks; [`BlockSteps`] turns blocks into steps.
 //! * [`SpikeCsvReader`]: the `spike_pc_trace` CSV of the E-Trace reference flow.
@@ -46,10 +51,13 @@ extern crate alloc;
 
 mod blocks;
 mod csv;
+mod entry;
 mod error;
+mod formats;
 mod lines;
 mod pc;
 mod pieces;
+mod scan;
 mod site;
 mod spike;
 mod text;
@@ -61,7 +69,9 @@ pub use blocks::BlockSteps;
 pub use csv::ingress::{IngressColumns, IngressReader, IngressRow, Iretire};
 pub use csv::pc_trace::SpikeCsvReader;
 pub use csv::write::{IngressWriter, RowError};
+pub use entry::{Entry, EntryAccess, EntryOptions, EntrySteps, EntryTrap};
 pub use error::{Excerpt, LineError, LineErrorKind};
+pub use formats::{Carries, Column, Columns, ColumnsError, FormatReader, LogFormat};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
 pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};

@@ -1,21 +1,16 @@
-//! Spike's log: `-l`, `--log-commits`, or both.
+//! Spike's log: `-l`, `--log-commits`, or both. And the logs that cores write after its
+//! example: CVA6, Rocket, BOOM and Dromajo.
 
-use alloc::vec::Vec;
+use hartrace_isa::{Isa, Xlen};
 
-use hartrace_isa::Isa;
-
-use self::causes::{Await, Waiting};
-use self::effects::{MemoryOp, Parts, Tail};
-use self::hart::{Ground, Hart};
+use self::effects::Tail;
 use self::line::{Cursor, Form};
+use super::entry::{Entry, EntryOptions, EntrySteps, Ground, Hart, MemoryOp, Out, parts};
 use super::lines::{Line, Lines};
-use super::site::Sites;
-use super::{LineError, LineErrorKind, unreported};
-use hartrace_flow::{Cause, Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
+use super::{LineError, LineErrorKind};
+use hartrace_flow::{Cause, HartId, Image, Mode, Observer};
 
-mod causes;
 mod effects;
-mod hart;
 mod line;
 mod write;
 
@@ -73,6 +68,13 @@ impl Default for SpikeOptions {
 /// was not seen is not given. Damage in a line that names no hart counts
 /// against all harts.
 ///
+/// The cores' logs have the same commits, without `core`: CVA6, with its exceptions;
+/// Rocket, where a register that is written late is an effect of its instruction only
+/// if no other instruction retires in between; BOOM; Dromajo, with hart numbers and
+/// exceptions. They record no CSRs. Values that they store are cut to the size of the
+/// instruction; of an atomic operation CVA6 records the operand, so what it stores is
+/// unknown.
+///
 /// No image is needed: the instructions are in the log. With one, a commit
 /// whose instruction differs from the image is reported
 /// ([`LineErrorKind::CodeDiffers`]) and given as the log has it.
@@ -80,29 +82,28 @@ impl Default for SpikeOptions {
 pub struct SpikeReader<'a> {
     lines: Lines,
     log: Log<'a>,
-    /// Steps that wait for a cause.
-    waiting: Waiting,
 }
 
 impl<'a> SpikeReader<'a> {
     /// A reader, with the program's image if there is one.
     #[must_use]
     pub fn new(options: SpikeOptions, image: Option<&'a Image>) -> SpikeReader<'a> {
+        let entries = EntryOptions {
+            isa: options.isa,
+            max_harts: options.max_harts,
+            plain_jumps: false,
+        };
+        let mut steps = EntrySteps::new(entries, image);
+        steps.commits = false;
         SpikeReader {
             lines: Lines::default(),
-            waiting: Waiting::default(),
             log: Log {
                 options,
-                isa: options.isa.or(image.and_then(Image::isa)),
-                sites: image.map(|image| Sites::new(image, SpaceId::FIRST)),
+                steps,
+                entry: Entry::default(),
                 listing: false,
                 traps: false,
-                commits: false,
-                harts: Vec::new(),
-                current: 0,
-                quiet: false,
-                unreported: unreported(),
-                cause: None,
+                handler: None,
             },
         }
     }
@@ -111,7 +112,7 @@ impl<'a> SpikeReader<'a> {
     /// the effects of the steps say nothing.
     #[must_use]
     pub fn commits(&self) -> bool {
-        self.log.commits
+        self.log.steps.commits
     }
 
     /// Whether there were lines that record traps, or that come with them. Without
@@ -128,35 +129,27 @@ impl<'a> SpikeReader<'a> {
         out: &mut O,
         damaged: &mut impl FnMut(LineError),
     ) {
-        let SpikeReader {
-            lines,
-            log,
-            waiting,
-        } = self;
-        let mut out = Await { waiting, out };
-        lines.feed(chunk, |n, line| {
-            log.line(n, line, &mut out, damaged);
-            if let Some((hart, cause)) = log.cause.take() {
-                out.waiting.cause(hart, cause, out.out);
-            }
-        });
+        let parts = parts::<O>();
+        self.read(chunk, &mut Out { to: out, parts }, damaged);
     }
 
     /// The log has ended: gives the last step of each hart and ends the
     /// observer.
     pub fn finish<O: Observer>(&mut self, out: &mut O, damaged: &mut impl FnMut(LineError)) {
-        let SpikeReader {
-            lines,
-            log,
-            waiting,
-        } = self;
-        let mut last = Await { waiting, out };
-        lines.finish(|n, line| log.line(n, line, &mut last, damaged));
-        for at in 0..log.harts.len() {
-            log.flush(at, &mut last);
-        }
-        last.waiting.flush(last.out);
+        let parts = parts::<O>();
+        self.end(&mut Out { to: out, parts }, damaged);
         out.finish();
+    }
+
+    fn read(&mut self, chunk: &[u8], out: &mut Out<'_, '_>, damaged: &mut dyn FnMut(LineError)) {
+        let SpikeReader { lines, log } = self;
+        lines.feed(chunk, |n, line| log.line(n, line, out, damaged));
+    }
+
+    fn end(&mut self, out: &mut Out<'_, '_>, damaged: &mut dyn FnMut(LineError)) {
+        let SpikeReader { lines, log } = self;
+        lines.finish(|n, line| log.line(n, line, out, damaged));
+        log.steps.end(out);
     }
 }
 
@@ -164,75 +157,73 @@ impl<'a> SpikeReader<'a> {
 #[derive(Clone, Debug)]
 struct Log<'a> {
     options: SpikeOptions,
-    isa: Option<Isa>,
-    sites: Option<Sites<'a>>,
+    steps: EntrySteps<'a>,
+    /// The line that is read.
+    entry: Entry,
     /// An instruction line was seen: the log records traps.
     listing: bool,
     /// A line recorded a trap.
     traps: bool,
-    /// A commit line was seen: instruction lines do not show what retired.
-    commits: bool,
-    harts: Vec<Hart>,
-    /// Position of the hart of the last line.
-    current: usize,
-    /// Every hart is lost and none has been heard of since.
-    quiet: bool,
-    unreported: Effects,
-    /// A handler has read the cause of its trap.
-    cause: Option<(HartId, Cause)>,
+    /// The next commit of this instruction is the first of a handler.
+    handler: Option<u64>,
 }
 
 /// A fault in a line: its kind and the byte.
 type Fault = (LineErrorKind, usize);
 
+/// A commit line without its effects.
+struct Commit {
+    mode: Mode,
+    pc: u64,
+    bits: u32,
+    narrow: bool,
+    bare: bool,
+}
+
 impl<'a> Log<'a> {
     #[inline]
-    fn line<O: Observer>(
+    fn line(
         &mut self,
         number: u64,
         line: Line<'_>,
-        out: &mut O,
-        damaged: &mut impl FnMut(LineError),
+        out: &mut Out<'_, '_>,
+        damaged: &mut dyn FnMut(LineError),
     ) {
         let line = match line {
             Ok(line) => line,
             Err(error) => {
                 damaged(error);
-                return self.lost(None, out);
+                return self.steps.lose(None, out);
             }
         };
         if line.is_empty() {
             return;
         }
         let mut cursor = Cursor::new(line);
-        let id = match cursor.core() {
-            Ok(id) => id,
+        let (id, bare) = match cursor.core() {
+            Ok((id, bare)) => (HartId(id), bare),
             Err(kind) => {
                 damaged(LineError::new(number, line, cursor.at(), kind));
-                return self.lost(None, out);
+                return self.steps.lose(None, out);
             }
         };
-        match self.read(HartId(id), &mut cursor, out) {
-            Ok(()) => {}
-            Err((kind, at)) => {
-                damaged(LineError::new(number, line, at, kind));
-                if !matches!(kind, LineErrorKind::CodeDiffers(_)) {
-                    self.lost(Some(HartId(id)), out);
-                }
+        if let Err((kind, at)) = self.read(id, bare, &mut cursor, out) {
+            damaged(LineError::new(number, line, at, kind));
+            if !matches!(kind, LineErrorKind::CodeDiffers(_)) {
+                self.steps.lose(Some(id), out);
             }
         }
     }
 
     #[inline]
-    fn read<O: Observer>(
+    fn read(
         &mut self,
         id: HartId,
+        bare: bool,
         cursor: &mut Cursor<'_>,
-        out: &mut O,
+        out: &mut Out<'_, '_>,
     ) -> Result<(), Fault> {
-        let form = cursor.form().map_err(|kind| (kind, cursor.at()))?;
-        let at = self.hart(id).map_err(|kind| (kind, 0))?;
-        self.quiet = false;
+        let form = cursor.form(bare).map_err(|kind| (kind, cursor.at()))?;
         match form {
             Form::Commit {
                 mode,
@@ -240,190 +231,135 @@ impl<'a> Log<'a> {
                 bits,
                 narrow,
             } => {
-                self.commits = true;
-                let (harts, mut ground) = self.ground(narrow);
-                let Some(hart) = harts.get_mut(at) else {
-                    return Ok(());
+                let commit = Commit {
+                    mode,
+                    pc,
+                    bits,
+                    narrow,
+                    bare,
                 };
-                hart.narrow = narrow;
-                hart.lost = false;
-                hart.follow(pc, Some(mode), &mut ground, out);
-                hart.commit(pc, bits, mode);
-                if wanted::<O>() || bits & 0x7f == 0x73 {
-                    let read = hart.effects(cursor, bits, parts::<O>());
-                    match read {
-                        Ok(cause) => self.cause = cause.map(|cause| (id, cause)),
-                        Err(kind) => {
-                            hart.drop_insn();
-                            return Err((kind, cursor.at()));
-                        }
-                    }
-                }
-                match self.sites.as_mut().and_then(|s| s.get(pc)) {
-                    Some(site) if site.bits != bits => Err((LineErrorKind::CodeDiffers(pc), 0)),
-                    _ => Ok(()),
-                }
+                self.commit(id, &commit, cursor, out)
             }
             Form::Listed { pc, bits, narrow } => {
                 self.listing = true;
-                let commits = self.commits;
-                let (harts, mut ground) = self.ground(narrow);
-                if let Some(hart) = harts.get_mut(at) {
-                    hart.narrow = narrow;
-                    hart.lost = false;
-                    if !commits {
-                        hart.follow(pc, None, &mut ground, out);
-                    }
-                    hart.list(pc, bits);
+                self.update();
+                let (hart, mut ground) = self.hart(id, Some(narrow))?;
+                if !ground.commits {
+                    hart.follow(pc, None, &mut ground, out);
                 }
+                hart.list(pc, bits);
                 Ok(())
             }
-            Form::Debugger(signal) => {
-                let read = self.debugger(at, signal, cursor, out);
-                read.map_err(|kind| (kind, cursor.at()))
-            }
-            other => self.rare(at, other, out).map_err(|kind| (kind, 0)),
+            other => self.rare(id, other, cursor, out),
         }
     }
 
-    #[cold]
-    fn rare<O: Observer>(
+    #[inline]
+    fn commit(
         &mut self,
-        at: usize,
+        id: HartId,
+        commit: &Commit,
+        cursor: &mut Cursor<'_>,
+        out: &mut Out<'_, '_>,
+    ) -> Result<(), Fault> {
+        if !self.steps.commits {
+            self.steps.commits = true;
+            self.update();
+        }
+        let Commit { pc, bits, bare, .. } = *commit;
+        let entry = &mut self.entry;
+        entry.clear();
+        (entry.hart, entry.pc, entry.bits) = (id, pc, Some(bits));
+        entry.mode = Some(commit.mode);
+        entry.xlen = Some(if commit.narrow {
+            Xlen::Rv32
+        } else {
+            Xlen::Rv64
+        });
+        let handler = self.handler.take_if(|handler| *handler == pc);
+        entry.handler = handler.map(|_| Cause::Interrupt(None));
+        let mut owed = None;
+        if out.parts.any() || bare || bits & 0x7f == 0x73 {
+            let op = MemoryOp::of(bits, commit.narrow);
+            let mut tail = Tail::new(entry, op, bare);
+            tail.read(cursor).map_err(|kind| (kind, cursor.at()))?;
+            owed = tail.owed;
+            self.traps |= self.entry.trap.is_some();
+        }
+        let taken = self.steps.take(&self.entry, out).map_err(|kind| (kind, 0));
+        if owed.is_some() {
+            self.hart(id, None)?.0.owe(owed);
+        }
+        taken
+    }
+
+    #[cold]
+    fn rare(
+        &mut self,
+        id: HartId,
         form: Form,
-        out: &mut O,
-    ) -> Result<(), LineErrorKind> {
-        let commits = self.commits;
-        let narrow = self.harts.get(at).is_some_and(|h| h.narrow);
+        cursor: &mut Cursor<'_>,
+        out: &mut Out<'_, '_>,
+    ) -> Result<(), Fault> {
         let max_repeat = self.options.max_repeat;
-        let (harts, mut ground) = self.ground(narrow);
-        let Some(hart) = harts.get_mut(at) else {
-            return Ok(());
-        };
-        hart.lost = false;
+        let whole = |kind| (kind, 0);
         match form {
             Form::Trap { epc, cause, mode } => {
-                hart.before_trap(epc, cause, commits, &mut ground, out);
-                hart.hold(epc, cause, mode);
                 self.traps = true;
-                Ok(())
+                let (hart, mut ground) = self.hart(id, None)?;
+                hart.before_trap(epc, cause, &mut ground, out);
+                hart.hold(epc, cause, mode);
             }
-            Form::Tval(value) => hart.tval(value).ok_or(LineErrorKind::StrayTval),
-            Form::Executed(times) if !commits => {
-                let placed = times <= max_repeat && hart.repeat(times);
-                placed.then_some(()).ok_or(LineErrorKind::Repeat)
+            Form::Trapped { pc, bits, cause } => {
+                self.traps = true;
+                self.entry.clear();
+                (self.entry.hart, self.entry.pc) = (id, pc);
+                self.entry.bits = Some(bits);
+                self.entry.trapped(cause);
+                return self.steps.take(&self.entry, out).map_err(whole);
             }
-            _ => Ok(()),
+            Form::Tval(value) => {
+                let (hart, _) = self.hart(id, None)?;
+                let placed = hart.tval(value);
+                return placed.ok_or((LineErrorKind::StrayTval, 0));
+            }
+            Form::Executed(times) => {
+                let (hart, ground) = self.hart(id, None)?;
+                let placed = ground.commits || times <= max_repeat && hart.repeat(times);
+                return placed.then_some(()).ok_or((LineErrorKind::Repeat, 0));
+            }
+            Form::Debugger(signal) => {
+                self.traps = true;
+                self.entry.clear();
+                let mut tail = Tail::new(&mut self.entry, MemoryOp::Other, false);
+                tail.read(cursor).map_err(|kind| (kind, cursor.at()))?;
+                let (hart, mut ground) = self.steps.with(id, None).map_err(whole)?;
+                hart.debugger(signal, &self.entry, &mut ground, out);
+            }
+            Form::Late(reg, value) => self.hart(id, None)?.0.late(reg, value, out.parts),
+            Form::Interrupted { pc } => {
+                (self.handler, self.traps) = (Some(pc), true);
+                self.hart(id, None)?;
+            }
+            _ => {
+                self.hart(id, None)?;
+            }
         }
+        Ok(())
     }
 
-    /// A debugger did something to a hart.
-    #[cold]
-    fn debugger<O: Observer>(
+    #[inline]
+    fn hart(
         &mut self,
-        at: usize,
-        signal: Signal,
-        cursor: &mut Cursor<'_>,
-        out: &mut O,
-    ) -> Result<(), LineErrorKind> {
-        let narrow = self.harts.get(at).is_some_and(|h| h.narrow);
-        self.traps = true;
-        let (harts, mut ground) = self.ground(narrow);
-        let Some(hart) = harts.get_mut(at) else {
-            return Ok(());
-        };
-        hart.lost = false;
-        hart.debugger(signal, cursor, parts::<O>(), &mut ground, out)
+        id: HartId,
+        narrow: Option<bool>,
+    ) -> Result<(&mut Hart, Ground<'_, 'a>), Fault> {
+        self.steps.with(id, narrow).map_err(|kind| (kind, 0))
     }
 
-    /// Position of a hart's state; new harts are added.
-    #[inline]
-    fn hart(&mut self, id: HartId) -> Result<usize, LineErrorKind> {
-        if self.harts.get(self.current).is_some_and(|h| h.id == id) {
-            return Ok(self.current);
-        }
-        self.other_hart(id)
-    }
-
-    #[cold]
-    fn other_hart(&mut self, id: HartId) -> Result<usize, LineErrorKind> {
-        self.current = match self.harts.iter().position(|h| h.id == id) {
-            Some(at) => at,
-            None if self.harts.len() < self.options.max_harts => {
-                self.harts.push(Hart::new(id));
-                self.harts.len() - 1
-            }
-            None => return Err(LineErrorKind::TooManyHarts),
-        };
-        Ok(self.current)
-    }
-
-    /// The harts and what they share.
-    #[inline]
-    fn ground(&mut self, narrow: bool) -> (&mut [Hart], Ground<'_, 'a>) {
-        let default = if narrow { Isa::RV32GC } else { Isa::RV64GC };
-        let ground = Ground {
-            isa: self.isa.unwrap_or(default),
-            plain_jumps: self.options.plain_jumps && self.listing && self.commits,
-            sites: &mut self.sites,
-            unreported: &self.unreported,
-        };
-        (&mut self.harts, ground)
-    }
-
-    /// Steps are missing, of one hart or of all. Where it may be any hart, the
-    /// ones that have done nothing since the last loss are not reported again, but
-    /// for the one that spoke last: a line of a thousand harts' log is not a
-    /// thousand steps.
-    #[cold]
-    fn lost<O: Observer>(&mut self, id: Option<HartId>, out: &mut O) {
-        let mut told = false;
-        let all = match id {
-            None if self.quiet => self.current..self.harts.len().min(self.current + 1),
-            _ => 0..self.harts.len(),
-        };
-        self.quiet |= id.is_none();
-        for at in all {
-            let current = at == self.current;
-            let Some(hart) = self.harts.get_mut(at).filter(|h| match id {
-                Some(id) => id == h.id,
-                None => current || !h.lost,
-            }) else {
-                continue;
-            };
-            hart.lost = true;
-            let hart = hart.id;
-            self.flush(at, out);
-            out.step(hart, &Step::Signal(Signal::Lost), &self.unreported);
-            told = true;
-        }
-        if !told {
-            let id = id.unwrap_or_default();
-            out.step(id, &Step::Signal(Signal::Lost), &self.unreported);
-        }
-    }
-
-    /// Gives what a hart did last, as far as it can be known without a next
-    /// line.
-    fn flush<O: Observer>(&mut self, at: usize, out: &mut O) {
-        let narrow = self.harts.get(at).is_some_and(|h| h.narrow);
-        let commits = self.commits;
-        let (harts, mut ground) = self.ground(narrow);
-        if let Some(hart) = harts.get_mut(at) {
-            hart.flush(commits, &mut ground, out);
-        }
-    }
-}
-
-const fn wanted<O: Observer>() -> bool {
-    let parts = parts::<O>();
-    parts.regs || parts.csrs || parts.accesses
-}
-
-const fn parts<O: Observer>() -> Parts {
-    Parts {
-        regs: O::WANTS.contains(Wants::REGS),
-        csrs: O::WANTS.contains(Wants::CSRS),
-        accesses: O::WANTS.contains(Wants::ACCESSES),
+    /// Jumps are plain only in a log that records traps.
+    fn update(&mut self) {
+        let plain = self.options.plain_jumps && self.listing && self.steps.commits;
+        self.steps.plain_jumps(plain);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use hartrace_flow::{Effects, HartId, Image, Ingress, Observer, SpaceId, Step, Wants};
 use hartrace_isa::Isa;
 use hartrace_logs::{
-    BlockSteps, IngressReader, IngressRow, Iretire, LineError, PcReader, SpikeCsvReader,
-    SpikeOptions, SpikeReader,
+    BlockSteps, Columns, EntryOptions, FormatReader, IngressReader, IngressRow, Iretire, LineError,
+    LogFormat, PcReader, SpikeCsvReader, SpikeOptions, SpikeReader,
 };
 
 use super::elf::{SIEVES, random_of};
@@ -178,6 +178,64 @@ pub(super) fn spike_seeds() -> Vec<Vec<u8>> {
     .iter()
     .map(|t| t.as_bytes().to_vec())
     .collect()
+}
+
+/// Logs of all other formats.
+pub(super) fn format(bytes: &[u8]) -> Result<(), String> {
+    let mut input = Input::new(bytes);
+    let (which, choices) = (usize::from(input.byte()), input.byte());
+    let format = LogFormat::ALL[which % LogFormat::ALL.len()];
+    let image = image(choices & 1 != 0);
+    let with = Some(image).filter(|_| choices & 2 != 0 || !format.carries().code);
+    let options = EntryOptions {
+        plain_jumps: choices & 4 != 0,
+        max_harts: 1 + usize::from(choices >> 4),
+        ..EntryOptions::default()
+    };
+    // A block of QEMU has up to 512 instructions; a line of RVVI-TEXT has one for each
+    // event. The records of Renode are not lines.
+    let text = input.rest();
+    let per_line = match format {
+        LogFormat::QemuBlocks => 600,
+        LogFormat::Rvvi | LogFormat::RenodeBinary => text.len() as u64 + 4,
+        _ => 5,
+    };
+    invariant(text, per_line, |run| {
+        let mut reader = match format {
+            LogFormat::Columns => {
+                let pattern = "{time} {pc} ({insn}) {rd}={rd_value}";
+                let columns = Columns::pattern(pattern).expect("a pattern");
+                FormatReader::of_columns(columns, options, with)
+            }
+            _ => FormatReader::new(format, options, with),
+        };
+        run(&mut |chunk, out, mut damaged| match chunk {
+            Some(chunk) => reader.feed(chunk, out, &mut damaged),
+            None => reader.finish(out, &mut damaged),
+        });
+    })
+}
+
+/// A log of each format, in the order of [`LogFormat::ALL`].
+pub(super) fn format_seeds() -> Vec<Vec<u8>> {
+    let texts: [&[u8]; 14] = [
+        b"  10\t 5\t80000000\t    4505\tc.li\tx10,1\t x10=0x00000001\n  12\t 6\t80000002\t00a58023\tsb\tx10,0(x11)\t x11:0x00003000 PA:0x00003000 store:0x??????01\n  16\t 8\t80000006\t00000073\t-->ecall\t\n  18\t 9\t80000010\t0001\t==>c.nop\n",
+        b"VENDOR Us 0 1\nPARAMS 1 XLEN 64\nRET 80000000 4505 'li' X 10 1 \\\n C 300 8 MODE 3\nHART 1 TRAP 80000002 73 C 342 b HART 0 RET 80000002 0001\n",
+        b"[0] [M]: 0x0000000080000000 (0x4505) c.li\nx10 <- 0x0000000000000001\nmem[W,0x80001000] <- 0x01\nCSR mcause (0x342) <- 0x000000000000000B\nCSR mepc (0x341) <- 0x0000000080000000\nhandling exc#m-call at priv M with tval 0x0\n[1] [M]: 0x0000000080000010 (0x0001) c.nop\n",
+        b"C0: 10 [1] pc=[0000000080000000] W[r10=0000000000000001][1] R[r 0=0] R[r 0=0] inst=[00004505] DASM(00004505)\nC0: 11 [0] pc=[0000000080000002] W[r 0=0][0] inst=[00000073] DASM(0)\n",
+        b"0, 0x80000000, 0x4505, \"li a0,1\", a0 -> 0x1\n0, 0x80000002, 0xa5a023, \"sw a0,0(a1)\", store, 0x80001000, RAM\n1, 0x80000000, 0x5a503, \"lw\"\n",
+        b"Trace 0: 0x7f00 [00000000/0000000080000000/00209003/ff000200] main\nriscv_cpu_do_interrupt: hart:0, async:1, cause:0000000000000007, epc:0x0000000080000008, tval:0x0, desc=x\nTrace 0: 0x7f00 [0/0000000080000024/00209003/ff000201] f\nStopped execution of TB chain before 0x7f00 [0000000080000024] f\nTrace 0: 0x7f00 [0/0000000080000028/00209003/0] f\n",
+        b"#1 0  M 0000000080000000     4505 r 000000000000000a 0000000000000001 c.li x10, 0x1\n#2 0  M 0000000080000002 00000073 c 0000000000000342 000000000000000b ecall (exception)  +\n#2 0  M 0000000080000002 00000073 c 0000000000000341 0000000080000002 ecall (exception)\n",
+        b"pc, inst, modified regs, source operands, memory, inst info, privilege, trap, disassembly, hartid\n80000000,4505,x10=1;c768=2,i1,1000:80001000=1,s,m,,c.li,0\n80000002,73,,,,,m,b,ecall,0\n",
+        b"   1000: system.cpu: T0 : 0x80000000 @_start    : auipc : IntAlu :  D=0x0000000000000001 A=0x3000\n   1500: system.cpu: T0 : 0x80000004. 0 : addi : IntAlu :\n   1600: system.cpu: T0 : 0x80000004. 1 : addi : IntAlu :\n",
+        b"0x80000000: 0x4505\n0x80000002: 0x00A5A023\nMemoryWrite with address 0x3000 => 0x80003000, value 0x1\n0x80000006:   0001           nop\n",
+        b"ReTrace\x05\x04\x01\x01\x02rv\0\0\0\x80\x02\x05\x45\x01\x03\0\x30\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\x30\0\0\0\0\0\0\0\x02\0\0\x80\x02\x01\0\0",
+        b"pc,instr,gpr,csr,binary,mode,instr_str,operand,pad\n80000000,c.li,a0:1,c768_mstatus:8,4505,3,\"c.li a0, 1\",\"a0,1\",\n80000008,c.li,a0:1,,4505,3,,,\n",
+        b"# Clock\nCycle: 0000000000000079 I0: 0000000080000000\nC0: 0000010080000004, cycle: 0000000000000105\n",
+        b"10 80000000 (4505) a0=1\n11 80000002 (0001) zero=0\n",
+    ];
+    let seed = |(which, text): (usize, &&[u8])| [&[which as u8, 0xf2], *text].concat();
+    texts.iter().enumerate().map(seed).collect()
 }
 
 /// The tables of the reference flow.

@@ -7,6 +7,7 @@ use super::etrace::Etrace;
 use super::filter::Filter;
 use super::hart::{ContextSource, Hart};
 use super::ingress::Ingress;
+use super::log::Log;
 use super::ntrace::Ntrace;
 use super::program::{Program, Trace};
 use super::read::{ConfigError, Problem, Reader, SECTIONS, nearest};
@@ -48,6 +49,8 @@ pub struct Config {
     pub transport: TransportSection,
     /// `[contexts]`.
     pub contexts: Contexts,
+    /// `[log]`.
+    pub log: Log,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -77,6 +80,7 @@ impl Config {
             filter: self.filter.over(below.filter),
             transport: self.transport.over(below.transport),
             contexts: self.contexts.over(below.contexts),
+            log: self.log.over(below.log),
             trace: self.trace.or(below.trace),
         }
     }
@@ -203,6 +207,7 @@ impl Config {
                 "tandem" => config.tandem = Tandem::read(reader, table),
                 "ctr" => config.ctr = Records::read(reader, table),
                 "filter" => config.filter = Filter::read(reader, table),
+                "log" => config.log = Log::read(reader, table),
                 "transport" => config.transport = TransportSection::read(reader, table),
                 "contexts" => config.contexts = Contexts::read(reader, table),
                 "trace" => config.trace = Trace::read(reader, table, key.span()),
@@ -241,6 +246,7 @@ impl Config {
         self.etrace.write(out)?;
         self.tandem.write(out)?;
         self.transport.write(out)?;
+        self.log.write(out)?;
         self.ctr.write(out)?;
         self.contexts.write(out)
     }

@@ -22,6 +22,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "ctr",
     "transport",
     "contexts",
+    "log",
     "trace",
 ];
 /// What is wrong with a configuration, and where.

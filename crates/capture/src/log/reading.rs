@@ -5,8 +5,8 @@ use crate::config::{Machine, Origin, Setting};
 use crate::detect::Kind;
 use crate::program::{Program, add_boot_code};
 use hartrace_flow::{Image, SpaceId, boot};
-use hartrace_isa::Isa;
-use hartrace_logs::Iretire;
+use hartrace_isa::{Isa, Xlen};
+use hartrace_logs::{Iretire, LogFormat};
 use std::fmt;
 
 /// Something about a log that neither the settings nor the program say.
@@ -45,9 +45,18 @@ impl<'a> LogOptions<'a> {
                 guessed(LogGuess::Isa(Isa::RV64GC));
                 Isa::RV64GC
             }
+            Kind::Log(format) => match format.xlen(head) {
+                Some(Xlen::Rv32) => Isa::RV32GC,
+                Some(Xlen::Rv64) => Isa::RV64GC,
+                None => {
+                    guessed(LogGuess::Isa(Isa::RV64GC));
+                    Isa::RV64GC
+                }
+            },
             _ => Isa::RV64GC,
         });
         LogOptions {
+            columns: program.config.log.columns.columns().and_then(Result::ok),
             image,
             isa: Some(isa),
             iretire: iretire(kind, head, program, guessed),
@@ -102,8 +111,10 @@ impl<'a> Reading<'a> {
         plain_jumps: bool,
         guessed: &mut dyn FnMut(LogGuess),
     ) -> Result<Reading<'a>, LogError> {
+        let columns = program.config.log.columns.columns().transpose();
         let bare = LogOptions {
             image,
+            columns: columns.map_err(LogError::Columns)?,
             ..LogOptions::default()
         };
         LogReader::new(kind, &bare)?;
@@ -123,6 +134,10 @@ impl<'a> Reading<'a> {
 /// Spike's machine, and the image gets that code.
 pub fn recognise_boot(kind: Kind, head: &[u8], program: &mut Program, image: Option<&mut Image>) {
     let known = |image: &Image| image.fetch(SpaceId::FIRST, boot::ROM).is_some();
+    // QEMU has other code there.
+    if kind == Kind::Log(LogFormat::QemuBlocks) {
+        return;
+    }
     if first_pc(kind, head) != Some(boot::ROM) || image.as_deref().is_some_and(known) {
         return;
     }

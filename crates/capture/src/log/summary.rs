@@ -266,7 +266,7 @@ pub(crate) struct LineCount {
 
 impl LineCount {
     /// Counts on.
-    pub(super) fn feed(&mut self, chunk: &[u8]) {
+    pub(crate) fn feed(&mut self, chunk: &[u8]) {
         if let Some(last) = chunk.last() {
             self.open = *last != b'\n';
             self.ended += memchr_iter(b'\n', chunk).count() as u64;
@@ -275,7 +275,7 @@ impl LineCount {
 
     /// Lines so far.
     #[must_use]
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.ended + u64::from(self.open)
     }
 }

@@ -37,7 +37,7 @@ pub(super) const DECODE_EXAMPLES: &str = "\
 Settings come from the sidecar of the trace or from section [ntrace], [etrace] or [tandem] of a \
 configuration file. A tandem trace contains the instructions and needs no program. Parts that \
 cannot be decoded are reported as gaps, with a code that `hartrace explain` describes. Logs of \
-simulators (pc lists, Spike logs, ingress rows) are listed in the same way.
+simulators and cores are listed in the same way.
 
 POINT is the number of an instruction (from 0), time=N, an address (0x80000010), a symbol \
 (main, main+0x10), or trap, exception[=CODE], interrupt[=CODE], gap or doubt. #N after it means \
@@ -79,7 +79,7 @@ Examples:
 /// `hartrace encode`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Encode {
-    /// Log to encode: pc list, Spike log or CSV, ingress CSV; `-` is stdin
+    /// Log of a simulator or core, pc list or ingress CSV; `-` is stdin
     #[arg(value_name = "INPUT")]
     pub(crate) input: PathBuf,
     /// Trace format

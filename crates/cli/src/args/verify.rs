@@ -12,7 +12,8 @@ pub(super) const EXAMPLES: &str = "\
 For every group of the tandem trace, the built-in hart attempts one instruction; then everything \
 that changed on either side is compared. After a mismatch, the hart takes its state from the \
 trace. Settings, including which state the trace omits, come from the sidecar of the trace or from \
-section [tandem] of a configuration. Instructions are numbered from 0.
+section [tandem] of a configuration. Instructions are numbered from 0. A log is compared in the \
+same way, except for what its format does not record.
 
 A running simulation can be checked over a socket: each mismatch is printed as it is found.
 
@@ -33,6 +34,7 @@ Exit codes:
 Examples:
   hartrace run prog.elf --trace tandem=t && hartrace verify t
   hartrace encode spike.log -e prog.elf --to tandem -o t && hartrace verify t
+  hartrace verify core.log -e prog.elf --isa rv64gc
   hartrace verify core.tandem -e prog.elf --isa rv64gc --max-mismatches 1
   hartrace verify core.tandem -e prog.elf --volatile 0x10000000:0x1000
   hartrace verify tcp-listen:4000 -e prog.elf --isa rv64gc -f json | jq .insn";
@@ -40,7 +42,7 @@ Examples:
 /// `hartrace verify`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Verify {
-    /// The tandem trace: a file, `-` for stdin, or a socket
+    /// The tandem trace: a file, `-` for stdin, or a socket; or the log of a simulator or core
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Output format of the report

@@ -7,7 +7,7 @@ use crate::logs::{self, mode_of};
 use crate::machine;
 use crate::progress::RunProgress;
 use crate::session::Session;
-use crate::settings::{Elf, add_boot_code, tell_program};
+use crate::settings::{Elf, add_boot_code, chosen, tell_program};
 use crate::talk::{Talk, end_on_signal, interrupted};
 use crate::trace_file;
 use hartrace_analyze::Symbols;
@@ -15,7 +15,7 @@ use hartrace_capture::compare::{Compared, Feed, OutputModel, Plan};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{Input, is_stdin};
-use hartrace_capture::log::{Assume, Clocked, Plain, Reading, ingress_layout, recognise_boot};
+use hartrace_capture::log::{Assume, Clocked, Plain, Reading, has_time, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::Raw;
 use hartrace_capture::shard::cores;
@@ -160,8 +160,8 @@ fn compare_log(args: &Compare, talk: &Talk) -> Result<(), Failure> {
     let mut program = session.load()?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
-    let kind = detect(head);
-    let timed = kind == Kind::IngressCsv && ingress_layout(head).0.is_some_and(|c| c.time);
+    let kind = chosen(detect(head), &session.config);
+    let timed = has_time(kind, head, &session.config);
     let mut image = program.image()?;
     recognise_boot(kind, head, &mut program, image.as_mut());
     let reading = logs::reading(kind, head, &program, image.as_ref(), false, &session)?;
@@ -176,7 +176,7 @@ fn compare_log(args: &Compare, talk: &Talk) -> Result<(), Failure> {
         input,
         hart: args.hart,
         mode: (!reading.modes).then(|| args.mode.map_or(Mode::M, mode_of)),
-        spike: kind == Kind::SpikeLog,
+        kind,
         session: &session,
     };
     let threads = args.threads.unwrap_or_else(cores);
@@ -195,8 +195,7 @@ struct Copy<'a> {
     hart: Option<u32>,
     /// The mode of a log without modes.
     mode: Option<Mode>,
-    /// A log of Spike.
-    spike: bool,
+    kind: Kind,
     session: &'a Session<'a>,
 }
 
@@ -215,9 +214,10 @@ impl Copy<'_> {
         let (fit, recorded) = (copied.chosen.fit(), copied.traps);
         // Sizes depend little on a cause.
         logs::judged(copied, None, self.session)?;
-        if !recorded && self.spike && fit.traps > 0 {
+        let may_record = matches!(self.kind, Kind::SpikeLog | Kind::Log(_));
+        if !recorded && may_record && fit.traps > 0 {
             let talk = self.session.talk;
-            talk.warning(&log::inferred_traps(self.session.path));
+            talk.warning(&log::inferred_traps(self.session.path, self.kind));
         }
         Ok(())
     }

@@ -4,11 +4,12 @@ use crate::args::Encode;
 use crate::failure::Failure;
 use crate::logs::{self, mode_of};
 use crate::session::Session;
+use crate::settings::chosen;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Assume, Plain, Reading, ingress_layout, recognise_boot};
+use hartrace_capture::log::{Assume, Plain, Reading, has_time, recognise_boot};
 use hartrace_capture::trace::WriteOptions;
 use hartrace_flow::{Image, Mode, Observer};
 use hartrace_print::diagnostic::{Code, log, trace};
@@ -23,8 +24,8 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let mut program = session.load()?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
-    let kind = detect(head);
-    let timed = kind == Kind::IngressCsv && ingress_layout(head).0.is_some_and(|c| c.time);
+    let kind = chosen(detect(head), &session.config);
+    let timed = has_time(kind, head, &session.config);
     let mut image = program.image()?;
     recognise_boot(kind, head, &mut program, image.as_mut());
     // A verifier is to see jumps as they are.
@@ -73,7 +74,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         which: (args.hart, single),
         file: &file,
         session: &session,
-        spike: kind == Kind::SpikeLog,
+        kind,
         tandem,
         // A tandem trace keeps such a jump as it is.
         instead: settings.instead_of_cause().filter(|_| !tandem),
@@ -115,8 +116,7 @@ struct Copy<'a> {
     which: (Option<u32>, bool),
     file: &'a TraceFile,
     session: &'a Session<'a>,
-    /// A log of Spike.
-    spike: bool,
+    kind: Kind,
     /// The trace records what instructions changed.
     tandem: bool,
     /// What the trace has for a trap whose cause is not known.
@@ -132,9 +132,10 @@ impl Copy<'_> {
         let (fit, recorded) = (copied.chosen.fit(), copied.traps);
         let writer = logs::judged(copied, self.instead, self.session)?;
         // Of a list of pcs, the causes are all that is reported.
-        let inferred = self.spike && fit.traps > 0;
+        let may_record = matches!(self.kind, Kind::SpikeLog | Kind::Log(_));
+        let inferred = may_record && fit.traps > 0;
         if !recorded && (self.tandem || inferred) {
-            let diagnostic = log::inferred_traps(self.session.path);
+            let diagnostic = log::inferred_traps(self.session.path, self.kind);
             if !self.tandem && self.session.strict && self.instead.is_some() {
                 return Err(diagnostic.with_code(Code::UnknownCauses).into());
             }

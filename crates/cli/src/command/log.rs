@@ -4,12 +4,12 @@ use crate::args::{Log, LogKind};
 use crate::failure::Failure;
 use crate::logs::{self, mode_of};
 use crate::session::Session;
-use crate::settings::Program;
+use crate::settings::{Program, chosen};
 use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Assume, Reading, RowWriter, ingress_layout, recognise_boot};
+use hartrace_capture::log::{Assume, Reading, RowWriter, has_time, ingress_layout, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_flow::{Mode, Observer};
 use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
@@ -26,13 +26,13 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let mut image = program.image()?;
     let mut input = Input::open(&args.input)?;
     let head = input.peek(HEAD)?;
-    let kind = detect(head);
+    let kind = chosen(detect(head), &session.config);
     recognise_boot(kind, head, &mut program, image.as_mut());
     need(args, kind, head)?;
     let job = Job {
         args,
         reading: logs::reading(kind, head, &program, image.as_ref(), false, &session)?,
-        columns: columns(kind, head),
+        columns: columns(kind, head, &session),
         session,
     };
     job.run(&program, input, output)
@@ -40,21 +40,17 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
 
 /// Refuses a log that lacks what is to be written.
 fn need(args: &Log, kind: Kind, head: &[u8]) -> Result<(), Failure> {
-    let not_a_log = !matches!(
-        kind,
-        Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv
-    );
-    if !not_a_log && args.to == LogKind::Spike {
+    if kind.is_log() && args.to == LogKind::Spike {
         logs::need_effects(&args.input, kind, head)?;
     }
     Ok(())
 }
 
 /// The columns of rows: the time, if there is one, and the sideband.
-fn columns(kind: Kind, head: &[u8]) -> IngressColumns {
+fn columns(kind: Kind, head: &[u8], session: &Session<'_>) -> IngressColumns {
     let given = (kind == Kind::IngressCsv).then(|| ingress_layout(head).0);
     IngressColumns {
-        time: given.flatten().is_some_and(|c| c.time),
+        time: has_time(kind, head, &session.config),
         power_down: given.flatten().is_some_and(|c| c.power_down),
         pending: given.flatten().is_some_and(|c| c.pending),
         ..IngressColumns::with_sideband()

@@ -13,15 +13,19 @@ use crate::settings::Elf;
 use crate::talk::{Talk, end_on_signal};
 use drive::Drive;
 use hartrace_analyze::Symbols;
-use hartrace_capture::config::{Config, Origin, Setting};
+use hartrace_capture::config::{self, Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
+use hartrace_capture::log::{LogOptions, LogReader, first_pc, ingress_layout};
 use hartrace_capture::program::read_named;
 use hartrace_capture::trace::{self, Format, Known};
 use hartrace_capture::verify::{
-    self, Check, Choice, Parameters, Register, Search, Verifier, Volatile,
+    self, Check, Choice, LogStream, Parameters, Register, Search, Verifier, Volatile, absent_in_log,
 };
+use hartrace_flow::boot;
 use hartrace_isa::{Isa, csr};
+use hartrace_logs::LogFormat;
+use hartrace_print::diagnostic::log::not_readable;
 use hartrace_print::diagnostic::verify::{not_tandem, wrong_hart};
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::verify::{Facts, Form, Places, Report};
@@ -37,10 +41,12 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let volatile = volatile(args)?;
     let elf = programs(&session)?;
     end_on_signal();
-    let mut source = Source::open(&args.trace, talk)?;
+    let mut source = Source::open(&args.trace, &session.config, talk)?;
+    adopt_log(&mut session.config, &mut source)?;
     let parameters = source.parameters(&args.trace)?;
     let contained = parameters.is_some();
-    if !contained && args.hart.is_some_and(|hart| hart != 0) {
+    let log = matches!(source, Source::Log(..));
+    if !contained && !log && args.hart.is_some_and(|hart| hart != 0) {
         return Err(Failure::Usage(
             "--hart selects a hart of a container, but this trace has one hart only",
         ));
@@ -53,7 +59,7 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
     let (machine, mut options) = model::build(&hart, &elf, entry)?;
     options.volatile = volatile;
-    let mut config = format(&session, &source, parameters, isa)?;
+    let mut config = format(&session, &mut source, parameters, isa)?;
     absent(args, &mut config)?;
     let search = Search {
         config: &config,
@@ -77,6 +83,30 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let mut report = Report::new(form, limit, args.resync, facts);
     let from = options.from;
     let verifier = Verifier::new(config.clone(), options, machine);
+    let program = match log {
+        true => Some(session.load()?),
+        false => None,
+    };
+    let image = match &program {
+        Some(program) => program.image()?,
+        None => None,
+    };
+    let stream = match &mut source {
+        Source::Log(kind, input) => {
+            let options = LogOptions {
+                image: image.as_ref(),
+                isa: Some(isa),
+                plain_jumps: true,
+                ..log_options(*kind, input.peek(HEAD)?, &session)
+            };
+            let reader = LogReader::new(*kind, &options);
+            let head = input.peek(HEAD)?;
+            let reader = reader.map_err(|error| not_readable(&args.trace, head, error))?;
+            let stream = LogStream::new(reader, config.clone(), args.hart);
+            Some(stream.map_err(trace::SettingsError::from)?)
+        }
+        _ => None,
+    };
     let drive = Drive {
         from,
         check: Check::new(verifier, Choice::new(args.hart, contained)),
@@ -85,7 +115,7 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
         output,
         talk,
     };
-    drive.run(source)
+    drive.run(source, stream)
 }
 
 /// The instruction set of a container, unless another is given.
@@ -163,10 +193,35 @@ fn absent(args: &Verify, config: &mut verify::Config) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A log that starts in Spike's boot code is of its machine.
+fn adopt_log(config: &mut Config, source: &mut Source) -> Result<(), Failure> {
+    if let Source::Log(kind, input) = source
+        && first_pc(*kind, input.peek(HEAD)?) == Some(boot::ROM)
+        && *kind != Kind::Log(LogFormat::QemuBlocks)
+    {
+        let spike = || Setting::default(config::Machine::Spike);
+        config.hart.machine.get_or_insert_with(spike);
+    }
+    Ok(())
+}
+
+/// How a log is read, by the settings.
+fn log_options(kind: Kind, head: &[u8], session: &Session<'_>) -> LogOptions<'static> {
+    let ingress = &session.config.ingress;
+    LogOptions {
+        iretire: match kind {
+            Kind::IngressCsv => ingress_layout(head).1,
+            _ => ingress.iretire(),
+        },
+        columns: session.config.log.columns.columns().and_then(Result::ok),
+        ..LogOptions::default()
+    }
+}
+
 /// Finds out how the trace is read.
 fn format(
     session: &Session<'_>,
-    source: &Source,
+    source: &mut Source,
     parameters: Option<Parameters>,
     isa: Isa,
 ) -> Result<verify::Config, Failure> {
@@ -177,6 +232,16 @@ fn format(
         let mut config = config.map_err(trace::SettingsError::from)?;
         if let Some(parameters) = parameters {
             trace::adopt(&mut config, parameters);
+        }
+        return Ok(config);
+    }
+    if let Source::Log(kind, input) = source {
+        let config = session.config.tandem.settings(isa);
+        let mut config = config.map_err(trace::SettingsError::from)?;
+        let columns = session.config.log.columns.columns().and_then(Result::ok);
+        for name in absent_in_log(*kind, input.peek(HEAD)?, columns.as_ref()) {
+            // They are names of elements.
+            let _ = config.absent.add(name);
         }
         return Ok(config);
     }

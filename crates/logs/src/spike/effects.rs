@@ -1,176 +1,37 @@
 //! The effects at the end of a commit line.
 
 use super::line::Cursor;
+use crate::entry::{Entry, EntryAccess, EntryTrap, MemoryOp};
+use crate::text::decimal;
 use crate::{LineErrorKind, LineErrorKind as Kind};
-use hartrace_flow::{Access, AccessKind, CsrWrite, Effects, RegId, RegWrite};
-use hartrace_isa::csr;
+use hartrace_flow::{Cause, RegId};
 
-/// What an instruction does to memory, as far as its encoding shows. A load's line
-/// has no size, and an atomic's does not say which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MemoryOp {
-    /// Loads of this size (log2), or stores, whose digits show theirs.
-    Plain(u8),
-    /// Load and store in one.
-    Atomic(AccessKind, u8),
-    /// sc.w, sc.d
-    StoreConditional(u8),
-    /// cbo.zero, which Spike does byte by byte.
-    Zero,
-    /// Vector accesses of elements of this size (log2). It is the index's size
-    /// for indexed ones, whose elements have the size the line gives (`e32`).
-    Vector(u8),
-    /// Unknown instructions.
-    Other,
-}
-
-impl MemoryOp {
-    #[inline]
-    pub(super) const fn of(bits: u32, narrow: bool) -> MemoryOp {
-        if bits & 3 != 3 {
-            return MemoryOp::compressed(bits, narrow);
-        }
-        let funct3 = (bits >> 12 & 7) as u8;
-        match bits & 0x7f {
-            0x03 => MemoryOp::Plain(funct3 & 3),
-            // flh, flw, fld, flq and their stores; the other widths are vectors.
-            0x07 | 0x27 if matches!(funct3, 1..=4) => MemoryOp::Plain(funct3),
-            0x07 | 0x27 => MemoryOp::Vector(funct3.saturating_sub(4)),
-            0x2f => MemoryOp::amo(bits >> 27, funct3),
-            // hlv
-            0x73 if funct3 == 4 => MemoryOp::Plain((bits >> 26 & 3) as u8),
-            0x23 => MemoryOp::Plain(funct3 & 3),
-            0x0f if bits >> 20 == 4 && funct3 == 2 => MemoryOp::Zero,
-            _ => MemoryOp::Other,
-        }
-    }
-
-    const fn amo(funct5: u32, size: u8) -> MemoryOp {
-        let kind = match funct5 {
-            0x00 => AccessKind::AtomicAdd,
-            // amoswap, amocas (there is no code of its own for it), ssamoswap
-            0x01 | 0x05 | 0x09 => AccessKind::AtomicSwap,
-            0x04 => AccessKind::AtomicXor,
-            0x08 => AccessKind::AtomicOr,
-            0x0c => AccessKind::AtomicAnd,
-            0x10 | 0x18 => AccessKind::AtomicMin,
-            0x14 | 0x1c => AccessKind::AtomicMax,
-            0x03 => return MemoryOp::StoreConditional(size),
-            // lr, and the load-acquire and store-release of Zalasr
-            0x02 | 0x06 | 0x07 => return MemoryOp::Plain(size),
-            _ => return MemoryOp::Other,
-        };
-        MemoryOp::Atomic(kind, size)
-    }
-
-    const fn compressed(bits: u32, narrow: bool) -> MemoryOp {
-        let word = if narrow { 2 } else { 3 };
-        match (bits & 3, bits >> 13 & 7) {
-            // c.fld, c.fldsp
-            (0 | 2, 1) => MemoryOp::Plain(3),
-            // c.lw, c.lwsp
-            (0 | 2, 2) => MemoryOp::Plain(2),
-            // c.ld, c.ldsp; c.flw, c.flwsp on RV32
-            (0 | 2, 3) => MemoryOp::Plain(word),
-            // c.lbu, c.lhu, c.lh
-            (0, 4) => MemoryOp::Plain((bits >> 10 & 1) as u8),
-            // cm.pop and its relatives
-            (2, 5) => MemoryOp::Plain(word),
-            _ => MemoryOp::Other,
-        }
-    }
-}
-
-/// What the reader wants to know of a line's effects.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
-    pub(super) regs: bool,
-    pub(super) csrs: bool,
-    pub(super) accesses: bool,
-}
-
-/// Integer registers, as far as the log has recorded them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shadow {
-    x: [u64; 32],
-    known: u32,
-}
-
-impl Shadow {
-    fn set(&mut self, reg: u32, value: u64) {
-        if let Some(slot) = self.x.get_mut(reg as usize & 31) {
-            *slot = value;
-            self.known |= 1 << (reg & 31);
-        }
-    }
-
-    fn get(&self, reg: u32) -> Option<u64> {
-        let known = self.known >> (reg & 31) & 1 != 0;
-        self.x.get(reg as usize & 31).copied().filter(|_| known)
-    }
-
-    pub(super) fn forget(&mut self) {
-        self.known = 0;
-    }
-}
-
-/// The tail of one line on its way into [`Effects`].
+/// The tail of one line on its way into an [`Entry`].
 pub(super) struct Tail<'a> {
-    pub(super) effects: &'a mut Effects,
-    pub(super) shadow: &'a mut Shadow,
-    pub(super) parts: Parts,
+    pub(super) entry: &'a mut Entry,
     pub(super) op: MemoryOp,
-    /// Register writes so far and the value of the last one: with exactly one
-    /// it is what a load loaded.
-    written: u32,
-    value: u64,
-    /// An atomic's load, which waits for its store.
-    held: Option<u64>,
-    accesses: u32,
-    /// The last values written to what decides on modes.
-    pub(super) mstatus: Option<u64>,
-    pub(super) medeleg: Option<u64>,
-    pub(super) mideleg: Option<u64>,
+    /// A line of a core: values have the width of a register, whatever was stored.
+    pub(super) bare: bool,
+    /// A register whose value comes later.
+    pub(super) owed: Option<RegId>,
+    /// log2 of the size of vector elements.
+    element: Option<u8>,
 }
 
 impl<'a> Tail<'a> {
-    pub(super) fn new(
-        effects: &'a mut Effects,
-        shadow: &'a mut Shadow,
-        parts: Parts,
-        op: MemoryOp,
-    ) -> Tail<'a> {
+    pub(super) fn new(entry: &'a mut Entry, op: MemoryOp, bare: bool) -> Tail<'a> {
         Tail {
-            effects,
-            shadow,
-            parts,
+            entry,
             op,
-            written: 0,
-            value: 0,
-            held: None,
-            accesses: 0,
-            mstatus: None,
-            medeleg: None,
-            mideleg: None,
-        }
-    }
-
-    /// The value of the register written, if there was exactly one.
-    pub(super) const fn only_value(&self) -> Option<u64> {
-        match self.written {
-            1 => Some(self.value),
-            _ => None,
+            bare,
+            owed: None,
+            element: None,
         }
     }
 
     /// Reads to the end of the line.
     #[inline]
-    pub(super) fn read(&mut self, line: &mut Cursor<'_>, bits: u32) -> Result<(), LineErrorKind> {
-        // A store-conditional may overwrite its own address.
-        let address = match self.op {
-            MemoryOp::StoreConditional(_) => self.shadow.get(bits >> 15),
-            _ => None,
-        };
+    pub(super) fn read(&mut self, line: &mut Cursor<'_>) -> Result<(), LineErrorKind> {
         while let [b' ', kind, rest @ ..] = line.rest {
             match kind {
                 b'x' | b'f' => {
@@ -187,56 +48,54 @@ impl<'a> Tail<'a> {
                 }
                 b'v' => {
                     line.rest = rest;
+                    line.spaces();
                     line.small().ok_or(Kind::Effect)?;
                     line.spaces();
                     line.hex().ok_or(Kind::Effect)?;
-                    self.effects.incomplete = true;
+                    self.entry.incomplete = true;
+                }
+                b'e' if rest.starts_with(b"xception ") => {
+                    line.rest = rest.get(9..).unwrap_or_default();
+                    self.exception(line)?;
                 }
                 b'e' | b'm' | b'l' => {
                     line.rest = rest;
                     line.eat(b"f");
                     let value = line.small().ok_or(Kind::Effect)?;
-                    if let (b'e', MemoryOp::Vector(_), 1) = (kind, self.op, bits >> 26 & 1) {
-                        self.op = MemoryOp::Vector(value.trailing_zeros().saturating_sub(3) as u8);
+                    if *kind == b'e' {
+                        self.element = Some(value.trailing_zeros().saturating_sub(3) as u8);
                     }
-                    self.effects.incomplete = true;
+                    self.entry.incomplete = true;
                 }
                 _ => return Err(Kind::Effect),
             }
         }
-        if !line.rest.is_empty() {
-            return Err(Kind::Effect);
+        match line.rest.is_empty() {
+            true => Ok(()),
+            false => Err(Kind::Effect),
         }
-        self.end(address);
-        Ok(())
     }
 
     #[inline]
     fn register(&mut self, line: &mut Cursor<'_>, integer: bool) -> Result<(), LineErrorKind> {
-        let number = line.small().filter(|&n| n < 32).ok_or(Kind::Effect)?;
-        line.spaces();
-        let (value, digits) = line.hex().ok_or(Kind::Effect)?;
-        if integer {
-            self.shadow.set(number, value);
+        let (reg, late) = line.register(integer).ok_or(Kind::Effect)?;
+        if late {
+            line.rest = line.rest.strip_prefix(b"0x").ok_or(Kind::Effect)?;
+            let unknown = line.rest.iter().take_while(|&&b| b == b'X' || b == b'x');
+            let unknown = unknown.count();
+            line.rest = line.rest.get(unknown..).unwrap_or_default();
+            (self.owed, self.entry.incomplete) = (Some(reg), true);
+            return Ok(());
         }
-        self.written += 1;
-        self.value = value;
-        self.effects.incomplete |= digits > 16;
+        let (value, digits) = line.hex().ok_or(Kind::Effect)?;
+        self.entry.incomplete |= digits > 16;
         // While misa.D is clear, registers of 64 bits are shown by half; what is
         // narrower than a register is boxed in it.
         let value = match !integer && digits == 8 {
             true => value | 0xffff_ffff_0000_0000,
             false => value,
         };
-        if self.parts.regs && !(integer && number == 0) {
-            let reg = if integer {
-                RegId::X(number as u8)
-            } else {
-                RegId::F(number as u8)
-            };
-            let full = self.effects.regs.push(RegWrite { reg, value }).is_err();
-            self.effects.incomplete |= full;
-        }
+        self.entry.reg(reg, value);
         Ok(())
     }
 
@@ -248,24 +107,20 @@ impl<'a> Tail<'a> {
         }
         line.rest = line.rest.get(name + 1..).ok_or(Kind::Effect)?;
         let (value, _) = line.hex().ok_or(Kind::Effect)?;
-        match csr {
-            csr::MSTATUS => self.mstatus = Some(value),
-            csr::MEDELEG => self.medeleg = Some(value),
-            csr::MIDELEG => self.mideleg = Some(value),
-            _ => {}
-        }
-        if self.parts.csrs {
-            let full = self.effects.csrs.push(CsrWrite { csr, value }).is_err();
-            self.effects.incomplete |= full;
-        }
+        self.entry.csr(csr, value);
         Ok(())
     }
 
     fn memory(&mut self, line: &mut Cursor<'_>) -> Result<(), LineErrorKind> {
         let (addr, _) = line.hex().ok_or(Kind::Effect)?;
-        self.accesses += 1;
         if !line.rest.starts_with(b" 0x") {
-            self.load(addr);
+            self.entry.access(EntryAccess {
+                addr,
+                size: self
+                    .element
+                    .filter(|_| matches!(self.op, MemoryOp::Vector(_))),
+                ..EntryAccess::default()
+            });
             return Ok(());
         }
         line.eat(b" ");
@@ -273,108 +128,48 @@ impl<'a> Tail<'a> {
         if !digits.is_power_of_two() || digits < 2 {
             return Err(Kind::Effect);
         }
-        self.effects.incomplete |= digits > 16;
-        let mut access = Access {
-            paddr: None,
-            kind: AccessKind::Store,
-            size: digits.trailing_zeros() as u8 - 1,
-            addr,
-            data: Some(data),
-            operand: None,
-        };
-        match self.op {
-            // amocas.q loads once and stores twice.
-            MemoryOp::Atomic(kind, size) if self.held.is_some() || size == 4 => {
-                access.kind = kind;
-                access.operand = self.loaded(access.size);
-                self.held = None;
-            }
-            // Eight bytes are one access.
+        self.entry.incomplete |= digits > 16;
+        let size = match self.op {
+            _ if self.bare => None,
+            // Spike zeroes byte by byte. Eight bytes are one access.
             MemoryOp::Zero if addr % 8 != 0 => return Ok(()),
-            MemoryOp::Zero => access.size = 3,
-            _ => {}
-        }
-        self.push(access);
+            MemoryOp::Zero => Some(3),
+            _ => Some(digits.trailing_zeros() as u8 - 1),
+        };
+        // What a core has for an atomic is its operand, not what it stored.
+        let operand = self.bare && matches!(self.op, MemoryOp::Atomic(..));
+        self.entry.access(EntryAccess {
+            store: true,
+            addr,
+            paddr: None,
+            size,
+            data: Some(data).filter(|_| !operand),
+        });
         Ok(())
     }
 
-    fn load(&mut self, addr: u64) {
-        let size = match self.op {
-            MemoryOp::Atomic(..) if self.held.is_none() => {
-                self.held = Some(addr);
-                return;
-            }
-            MemoryOp::Plain(size)
-            | MemoryOp::Atomic(_, size)
-            | MemoryOp::StoreConditional(size) => size,
-            MemoryOp::Vector(_) | MemoryOp::Zero | MemoryOp::Other => {
-                self.effects.incomplete = true;
-                let size = if let MemoryOp::Vector(size) = self.op {
-                    size
-                } else {
-                    0
-                };
-                return self.push(Access {
-                    addr,
-                    size,
-                    ..Access::default()
-                });
-            }
+    /// Dromajo: the instruction trapped. The interrupt bit of the cause is its sign.
+    #[cold]
+    fn exception(&mut self, line: &mut Cursor<'_>) -> Result<(), LineErrorKind> {
+        let interrupt = line.eat(b"-");
+        let len = line.rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        let (digits, rest) = line.rest.split_at_checked(len).ok_or(Kind::Effect)?;
+        let code = decimal(digits).and_then(|code| u32::try_from(code).ok());
+        let code = code.ok_or(Kind::Decimal)?;
+        line.rest = rest;
+        let cause = match interrupt {
+            true => Cause::Interrupt(Some(code.wrapping_neg() & 0x7fff_ffff)),
+            false => Cause::Exception(Some(code)),
         };
-        self.push_load(addr, size);
-    }
-
-    /// A load of the value that was written to the register.
-    fn push_load(&mut self, addr: u64, size: u8) {
-        self.push(Access {
-            paddr: None,
-            kind: AccessKind::Load,
-            size,
-            addr,
-            data: self.loaded(size),
-            operand: None,
+        if !line.eat(b", tval ") {
+            return Err(Kind::Effect);
+        }
+        let tval = crate::text::prefixed_hex(line.rest).ok_or(Kind::Hex)?;
+        line.rest = &[];
+        self.entry.trap = Some(EntryTrap {
+            cause,
+            tval: Some(tval),
         });
-    }
-
-    /// The part of the register written that came from memory.
-    fn loaded(&self, size: u8) -> Option<u64> {
-        let mask = u64::MAX >> 64u32.saturating_sub(8 << size.min(3));
-        (self.written == 1 && size <= 3).then_some(self.value & mask)
-    }
-
-    #[inline]
-    fn push(&mut self, access: Access) {
-        if self.parts.accesses && self.effects.accesses.push(access).is_err() {
-            self.effects.incomplete = true;
-        }
-    }
-
-    /// What only the end of the line shows.
-    #[inline]
-    fn end(&mut self, address: Option<u64>) {
-        match self.op {
-            // amocas that did not match: it only loaded, amocas.q twice.
-            MemoryOp::Atomic(_, size) => {
-                if let Some(addr) = self.held.take() {
-                    self.push_load(addr, size.min(3));
-                    if size == 4 {
-                        self.push_load(addr.wrapping_add(8), 3);
-                    }
-                }
-            }
-            MemoryOp::StoreConditional(size) if self.accesses == 0 => match address {
-                Some(addr) => self.push(Access {
-                    paddr: None,
-                    kind: AccessKind::ConditionalStoreFailure,
-                    size,
-                    addr,
-                    data: None,
-                    operand: None,
-                }),
-                // Its address stands in a register the log has not shown.
-                None => self.effects.incomplete |= self.parts.accesses,
-            },
-            _ => {}
-        }
+        Ok(())
     }
 }

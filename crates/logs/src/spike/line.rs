@@ -1,4 +1,4 @@
-//! The line forms of Spike's log.
+//! The line forms of Spike's log, and of the logs that cores write after its example.
 //!
 //! | line | written with |
 //! |---|---|
@@ -10,10 +10,15 @@
 //! | `core   0: Executed N times` | `-l`, for a line that was repeated |
 //! | `core   0: trigger action N` | `-l` |
 //! | `core   0: debugger halted x10 0xV`, `resumed`, `wrote mem 0xA 0xV` | hartrace: what a debugger did |
+//! | `3 0xPC (0xINSN) x 5 0xV mem 0xA 0xV` | CVA6, Rocket, BOOM: a commit of hart 0 |
+//! | `core   INTERRUPT 0: 0xPC (0xINSN) DASM(...)` | CVA6, before the commit of the first instruction of a handler |
+//! | `NAME exception @ 0xPC (0xINSN)` | CVA6 |
+//! | `3 0xPC (0xINSN) x5 p5 0xXXXX`, later `x5 p5 0xV` | Rocket: a register that is written late |
+//! | `0 3 0xPC (0xINSN) x 5 0xV`, `... exception 8, tval V` | Dromajo: hart 0 in mode 3 |
 
 use crate::text::{decimal, hex, hex8};
 use crate::{LineErrorKind, LineErrorKind as Kind};
-use hartrace_flow::{Cause, Mode, Signal};
+use hartrace_flow::{Cause, Mode, RegId, Signal};
 
 /// What follows `debugger` in a line.
 pub(super) const DEBUGGER_HALTED: &[u8] = b"halted";
@@ -33,6 +38,12 @@ pub(super) enum Form {
     },
     /// An instruction is about to execute.
     Listed { pc: u64, bits: u32, narrow: bool },
+    /// The same, and it is the first of a handler.
+    Interrupted { pc: u64 },
+    /// An instruction trapped.
+    Trapped { pc: u64, bits: u32, cause: Cause },
+    /// A register that an earlier instruction has written.
+    Late(RegId, u64),
     /// A trap was taken; the mode where the name gives it.
     Trap {
         epc: u64,
@@ -55,6 +66,8 @@ pub(super) enum Form {
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a [u8],
     len: usize,
+    /// It is the line of a handler's first instruction.
+    interrupt: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -62,6 +75,7 @@ impl<'a> Cursor<'a> {
         Cursor {
             rest: line,
             len: line.len(),
+            interrupt: false,
         }
     }
 
@@ -136,38 +150,67 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// `core`, the hart's number and `: `.
+    /// Whose line it is: `core`, the hart's number and `: `. Without `core`
+    /// (`true`) it is a commit of another tool, with or without the number.
     #[inline]
-    pub(super) fn core(&mut self) -> Result<u32, LineErrorKind> {
+    pub(super) fn core(&mut self) -> Result<(u32, bool), LineErrorKind> {
         // One hart up to 9 is the usual case.
         if let Some((&[b'c', b'o', b'r', b'e', b' ', b' ', b' ', digit, b':', b' '], rest)) =
             self.rest.split_first_chunk::<10>()
             && digit.is_ascii_digit()
         {
             self.rest = rest;
-            return Ok(u32::from(digit - b'0'));
+            return Ok((u32::from(digit - b'0'), false));
         }
-        if !self.eat(b"core") {
-            return Err(Kind::Core);
+        if self.is_bare() {
+            return Ok((0, true));
         }
-        self.spaces();
-        let id = self.small().ok_or(Kind::Core)?;
-        if self.eat(b": ") {
-            Ok(id)
-        } else {
-            Err(Kind::Core)
+        self.other_core()
+    }
+
+    /// A mode and a pc.
+    #[inline]
+    const fn is_bare(&self) -> bool {
+        matches!(self.rest, [b'0'..=b'7', b' ', b'0', b'x', ..])
+    }
+
+    #[cold]
+    fn other_core(&mut self) -> Result<(u32, bool), LineErrorKind> {
+        if self.eat(b"core") {
+            self.spaces();
+            self.interrupt = self.eat(b"INTERRUPT ");
+            let id = self.small().ok_or(Kind::Core)?;
+            return match self.eat(b": ") {
+                true => Ok((id, false)),
+                false => Err(Kind::Core),
+            };
+        }
+        let mut ahead = *self;
+        ahead.spaces();
+        if let Some(id) = ahead.small()
+            && ahead.eat(b" ")
+            && ahead.is_bare()
+        {
+            *self = ahead;
+            return Ok((id, true));
+        }
+        let late = matches!(self.rest, [b'x' | b'f', b' ' | b'0'..=b'9', ..]);
+        match late || contains(self.rest, EXCEPTION_AT) {
+            true => Ok((0, true)),
+            false => Err(Kind::Core),
         }
     }
 
     /// What the line says after the hart's number.
     #[inline]
-    pub(super) fn form(&mut self) -> Result<Form, LineErrorKind> {
+    pub(super) fn form(&mut self, bare: bool) -> Result<Form, LineErrorKind> {
         match *self.rest {
             [digit, b' ', b'0', ..] => {
                 let mode = match digit {
                     b'0' => Mode::U,
                     b'1' => Mode::S,
                     b'3' => Mode::M,
+                    b'4'..=b'7' if bare => Mode::D,
                     _ => return Err(Kind::Privilege),
                 };
                 self.rest = self.rest.get(2..).unwrap_or_default();
@@ -181,8 +224,12 @@ impl<'a> Cursor<'a> {
             }
             [b'0', b'x', ..] => {
                 let (pc, bits, narrow) = self.code()?;
-                Ok(Form::Listed { pc, bits, narrow })
+                Ok(match self.interrupt {
+                    true => Form::Interrupted { pc },
+                    false => Form::Listed { pc, bits, narrow },
+                })
             }
+            _ if bare => self.bare_form(),
             _ => self.rare_form(),
         }
     }
@@ -223,6 +270,49 @@ impl<'a> Cursor<'a> {
             bits as u32 & 0xffff
         };
         Ok((pc, bits, narrow))
+    }
+
+    /// What only cores write.
+    #[cold]
+    fn bare_form(&mut self) -> Result<Form, LineErrorKind> {
+        if let [kind @ (b'x' | b'f'), rest @ ..] = self.rest {
+            self.rest = rest;
+            let (reg, _) = self.register(*kind == b'x').ok_or(Kind::Effect)?;
+            let (value, _) = self.hex().ok_or(Kind::Effect)?;
+            return self.ended(Form::Late(reg, value));
+        }
+        let len = self.rest.iter().take_while(|&&b| b != b' ').count();
+        let (name, rest) = self.rest.split_at_checked(len).ok_or(Kind::SpikeForm)?;
+        let cause = CVA6_TRAPS.iter().find(|trap| trap.0 == name);
+        let &(_, code) = cause.ok_or(Kind::TrapName)?;
+        self.rest = rest;
+        if !self.eat(EXCEPTION_AT) {
+            return Err(Kind::SpikeForm);
+        }
+        let (pc, bits, _) = self.code()?;
+        let cause = Cause::Exception(Some(code));
+        self.ended(Form::Trapped { pc, bits, cause })
+    }
+
+    /// The number of a register after its letter; whether its value comes later
+    /// (`p` and the number again).
+    #[inline]
+    pub(super) fn register(&mut self, integer: bool) -> Option<(RegId, bool)> {
+        self.spaces();
+        let number = self.small().filter(|&n| n < 32)? as u8;
+        self.spaces();
+        let late = self.eat(b"p");
+        if late {
+            self.spaces();
+            self.small()?;
+            self.spaces();
+        }
+        let reg = if integer {
+            RegId::X(number)
+        } else {
+            RegId::F(number)
+        };
+        Some((reg, late))
     }
 
     #[cold]
@@ -281,6 +371,30 @@ impl<'a> Cursor<'a> {
         }
     }
 }
+
+const EXCEPTION_AT: &[u8] = b" exception @ ";
+
+fn contains(line: &[u8], part: &[u8]) -> bool {
+    line.windows(part.len()).any(|window| window == part)
+}
+
+/// CVA6's names of the exceptions.
+const CVA6_TRAPS: [(&[u8], u32); 14] = [
+    (b"INSTR_ADDR_MISALIGNED", 0),
+    (b"INSTR_ACCESS_FAULT", 1),
+    (b"ILLEGAL_INSTR", 2),
+    (b"BREAKPOINT", 3),
+    (b"LD_ADDR_MISALIGNED", 4),
+    (b"LD_ACCESS_FAULT", 5),
+    (b"ST_ADDR_MISALIGNED", 6),
+    (b"ST_ACCESS_FAULT", 7),
+    (b"ENV_CALL_UMODE", 8),
+    (b"ENV_CALL_SMODE", 9),
+    (b"ENV_CALL_MMODE", 11),
+    (b"INSTR_PAGE_FAULT", 12),
+    (b"LOAD_PAGE_FAULT", 13),
+    (b"STORE_PAGE_FAULT", 15),
+];
 
 /// Spike's names of the exceptions and their codes in xcause.
 pub(super) const TRAPS: [(&[u8], u32); 24] = [

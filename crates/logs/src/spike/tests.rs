@@ -5,8 +5,13 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 
 use super::*;
+
+mod cores;
 use crate::tests::{Keep, Told, assert_any_cut, assert_robust, read, whole};
-use hartrace_flow::{Access, AccessKind, Cause, CsrWrite, Mode, RegId, RegWrite, Trap};
+use hartrace_flow::{
+    Access, AccessKind, Cause, CsrWrite, Effects, Mode, RegId, RegWrite, Signal, SpaceId, Step,
+    Trap, Wants,
+};
 use hartrace_testkit::{Random, pieces};
 
 fn reader() -> SpikeReader<'static> {

@@ -5,7 +5,7 @@ use crate::info::line_note;
 use crate::words::count;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
-use hartrace_capture::log::{Damage, Fit, LogError, LogGuess, spike_parts};
+use hartrace_capture::log::{Damage, Fit, LogError, LogGuess, has_effects};
 use hartrace_capture::trace::Settings;
 use hartrace_flow::HartId;
 use std::path::Path;
@@ -35,6 +35,12 @@ pub fn not_readable(path: &Path, head: &[u8], error: LogError) -> Diagnostic {
                 _ => diagnostic.help("give the log of a simulator as INPUT"),
             }
         }
+        LogError::NeedsColumns | LogError::Columns(_) => {
+            let message = format!("{name} cannot be read by columns: {error}");
+            Diagnostic::new(Code::NotALog, message).help(
+                "describe its lines in section [log.columns] of a configuration (docs/logs.md)",
+            )
+        }
         LogError::NeedsProgram(kind) => Diagnostic::new(Code::NoProgram, "no program is given")
             .note(format!("{name} has addresses but no instructions: {kind}"))
             .help(
@@ -48,8 +54,10 @@ pub fn not_readable(path: &Path, head: &[u8], error: LogError) -> Diagnostic {
 /// has them.
 #[must_use]
 pub fn no_effects(path: &Path, kind: Kind, head: &[u8]) -> Option<Diagnostic> {
+    if has_effects(kind, head) {
+        return None;
+    }
     let note = match kind {
-        Kind::SpikeLog if spike_parts(head).commits => return None,
         Kind::SpikeLog => "it was written by `spike -l` without `--log-commits`".to_owned(),
         kind => format!("kind of log: {kind}"),
     };
@@ -163,13 +171,19 @@ pub fn which_hart(path: &Path, harts: &[HartId]) -> Diagnostic {
 
 /// A log that does not record traps.
 #[must_use]
-pub fn inferred_traps(path: &Path) -> Diagnostic {
+pub fn inferred_traps(path: &Path, kind: Kind) -> Diagnostic {
     let name = input::name(path);
-    let message = format!("{name} does not record traps: it was written without `-l`");
-    Diagnostic::new(Code::Assumed, message)
+    let message = match kind {
+        Kind::SpikeLog => format!("{name} does not record traps: it was written without `-l`"),
+        _ => format!("{name} does not record traps: {kind}"),
+    };
+    let diagnostic = Diagnostic::new(Code::Assumed, message)
         .note("traps are inferred from jumps; their cause, value and instruction are unknown")
-        .note("a trap right after an indirect jump cannot be detected")
-        .help("write the log with `spike -l --log-commits`")
+        .note("a trap right after an indirect jump cannot be detected");
+    match kind {
+        Kind::SpikeLog => diagnostic.help("write the log with `spike -l --log-commits`"),
+        _ => diagnostic.help("docs/logs.md says what each format records"),
+    }
 }
 
 /// What a trace with these settings contains and the log does not: modes, if

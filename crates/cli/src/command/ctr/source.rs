@@ -5,11 +5,11 @@ use crate::args::Ctr;
 use crate::failure::Failure;
 use crate::logs::{self, which_hart};
 use crate::session::{Loaded, Session};
-use crate::settings::Program;
+use crate::settings::{Program, kind_of};
 use crate::talk::Talk;
-use hartrace_capture::detect::{HEAD, Kind, detect};
+use hartrace_capture::detect::{HEAD, Kind};
 use hartrace_capture::input::Input;
-use hartrace_capture::log::ingress_layout;
+use hartrace_capture::log::has_time;
 use hartrace_capture::records::{
     Control, Every, Form, Known, RecordSummary, Sampler, Snapshot, SnapshotError, SnapshotReader,
     SnapshotSink, Version,
@@ -45,15 +45,13 @@ enum Data {
 impl<'a> Opened<'a> {
     pub(super) fn open(path: &'a Path, args: &Ctr, talk: &'a Talk) -> Result<Opened<'a>, Failure> {
         let mut input = Input::open(path)?;
-        let kind = detect(input.peek(HEAD)?);
+        let kind = kind_of(input.peek(HEAD)?, path, &args.program)?;
         // Samples of pins may look like anything.
         let bare = args.transport.get() == Transport::default();
         let data = match kind {
             Kind::CtrDump if bare => Data::Dump(Form::Binary, input),
             Kind::CtrJson if bare => Data::Dump(Form::Json, input),
-            Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv if bare => {
-                Data::Log(kind, input)
-            }
+            kind if bare && kind.is_log() => Data::Log(kind, input),
             Kind::Unknown if bare && is_json_log(input.peek(HEAD)?) => {
                 return Err(unknown_format(path, kind, input.peek(HEAD)?, "ctr").into());
             }
@@ -210,7 +208,7 @@ impl Job<'_> {
         let session = self.session;
         let head = input.peek(HEAD)?;
         let reading = logs::reading(kind, head, self.program, self.image, false, session)?;
-        let timed = kind == Kind::IngressCsv && ingress_layout(head).0.is_some_and(|c| c.time);
+        let timed = has_time(kind, head, &session.config);
         let told = Known {
             modes: reading.modes,
             cycles: timed,

@@ -8,8 +8,9 @@ use hartrace_capture::detect::Kind;
 use hartrace_capture::input::{Arrival, Input, InputError, Live};
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::MAX_WHOLE;
-use hartrace_capture::verify::{Check, End, WrongHart};
+use hartrace_capture::verify::{Check, End, LogStream, WrongHart};
 use hartrace_flow::Model;
+use hartrace_print::diagnostic::log::judge_damage;
 use hartrace_print::diagnostic::{Code, Diagnostic, unknown_format, verify};
 use hartrace_print::summary::{rate, verify_speed};
 use hartrace_print::verify::Report;
@@ -20,6 +21,19 @@ use std::time::Instant;
 
 /// Bytes of a file between two looks at the user: about a tenth of a second.
 const SLICE: usize = 4 << 20;
+
+/// Why no more of a log is read.
+enum LogHalt {
+    Ended,
+    Input(InputError),
+    Failed(Failure),
+}
+
+impl From<InputError> for LogHalt {
+    fn from(error: InputError) -> LogHalt {
+        LogHalt::Input(error)
+    }
+}
 
 /// Everything verifying has to look after.
 pub(super) struct Drive<'r, 'a, M> {
@@ -35,10 +49,15 @@ pub(super) struct Drive<'r, 'a, M> {
 
 impl<M: Model> Drive<'_, '_, M> {
     /// Verifies a trace, and says how it went.
-    pub(super) fn run(mut self, source: Source) -> Result<(), Failure> {
+    pub(super) fn run(
+        mut self,
+        source: Source,
+        stream: Option<LogStream<'_>>,
+    ) -> Result<(), Failure> {
         let begin = Instant::now();
         let end = match source {
             Source::File(input) => self.file(input)?,
+            Source::Log(_, input) => self.log(input, stream)?,
             Source::Live(live, head) => self.live(live, &head)?,
         };
         let time = begin.elapsed();
@@ -104,6 +123,58 @@ impl<M: Model> Drive<'_, '_, M> {
             progress.reach(seen);
         }
         self.finish()
+    }
+
+    /// A log, chunk by chunk, as the stream that it becomes.
+    fn log(&mut self, input: Input, stream: Option<LogStream<'_>>) -> Result<End, Failure> {
+        let Some(mut stream) = stream else {
+            return Ok(End::Lost);
+        };
+        let mut progress = Progress::new(self.talk, input.size());
+        let begin = Instant::now();
+        let (mut bytes, mut seen) = (Vec::new(), 0);
+        let mut ended = None;
+        let read: Result<(), LogHalt> = input.chunks(|chunk| {
+            bytes.clear();
+            let read = stream.read(Some(chunk), &mut bytes);
+            read.map_err(|wrong| LogHalt::Failed(self.wrong(&wrong)))?;
+            let flow = self.feed(&bytes).map_err(LogHalt::Failed)?;
+            seen += chunk.len() as u64;
+            if self.write().map_err(LogHalt::Failed)? {
+                progress.give_way();
+            }
+            if flow.is_break() {
+                ended = Some(self.report.why_stopped());
+            } else if interrupted() {
+                ended = Some(End::Interrupted);
+            }
+            progress.say(&rate(self.check.counters().groups, begin.elapsed()));
+            progress.reach(seen);
+            ended.map_or(Ok(()), |_| Err(LogHalt::Ended))
+        });
+        match read {
+            Ok(()) | Err(LogHalt::Ended) => {}
+            Err(LogHalt::Input(error)) => return Err(error.into()),
+            Err(LogHalt::Failed(failure)) => return Err(failure),
+        }
+        let end = match ended {
+            Some(end) => end,
+            None => {
+                bytes.clear();
+                let read = stream.read(None, &mut bytes);
+                read.map_err(|wrong| self.wrong(&wrong))?;
+                match self.feed(&bytes)? {
+                    ControlFlow::Break(()) => self.report.why_stopped(),
+                    ControlFlow::Continue(()) => self.finish()?,
+                }
+            }
+        };
+        let (damage, lines) = stream.damage();
+        let nothing = self.check.counters().groups == 0;
+        let path = self.report.facts().trace;
+        self.talk
+            .report(judge_damage(path, damage, lines, nothing, false))?;
+        Ok(end)
     }
 
     /// Bytes as they come, the first of them at once.

@@ -1,8 +1,10 @@
 //! The source of a trace: a file, standard input or a socket.
 
 use crate::failure::Failure;
+use crate::settings::chosen;
 use crate::talk::{Talk, interrupted};
-use hartrace_capture::detect::HEAD;
+use hartrace_capture::config::Config;
+use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{Address, Arrival, Input, Live};
 use hartrace_capture::trace::Streams;
 use hartrace_capture::verify::{Parameters, is_enough};
@@ -16,6 +18,8 @@ pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// Where the trace comes from.
 pub(super) enum Source {
     File(Input),
+    /// A log, which is read as a trace.
+    Log(Kind, Input),
     /// It may arrive at any time, and it cannot be read twice. The first
     /// bytes have come.
     Live(Live, Vec<u8>),
@@ -23,7 +27,7 @@ pub(super) enum Source {
 
 impl Source {
     /// Opens the trace; waits for the first bytes of one that is on its way.
-    pub(super) fn open(path: &Path, talk: &Talk) -> Result<Source, Failure> {
+    pub(super) fn open(path: &Path, config: &Config, talk: &Talk) -> Result<Source, Failure> {
         let input = match Address::parse(path) {
             Some(address) if !address.is_place() => {
                 return Err(Failure::Usage(
@@ -35,7 +39,12 @@ impl Source {
             None => Input::open(path)?,
         };
         if input.is_file() {
-            return Ok(Source::File(input));
+            let mut input = input;
+            let kind = chosen(detect(input.peek(HEAD)?), config);
+            return Ok(match kind.is_log() {
+                true => Source::Log(kind, input),
+                false => Source::File(input),
+            });
         }
         if let Some(place) = input.place() {
             talk.summary(&format!("waiting for a connection at {place}"));
@@ -55,6 +64,7 @@ impl Source {
     pub(super) fn parameters(&mut self, path: &Path) -> Result<Option<Parameters>, Failure> {
         let head = match self {
             Source::File(input) => input.peek(HEAD)?,
+            Source::Log(..) => return Ok(None),
             Source::Live(_, head) => head,
         };
         let parameters = Streams::parameters(head).transpose();

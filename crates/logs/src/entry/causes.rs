@@ -6,10 +6,11 @@
 
 use alloc::vec::Vec;
 
-use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, Step, Wants};
+use hartrace_flow::erase::Dyn;
+use hartrace_flow::{Cause, Effects, HartId, Mode, Step};
 use hartrace_isa::csr;
 
-use super::wanted;
+use super::Out;
 
 /// Steps that wait at most. Handlers save registers first.
 const MOST: usize = 256;
@@ -30,29 +31,26 @@ struct Waits {
     incomplete: bool,
 }
 
-/// The observer of the steps that wait. One that wants effects gets every step
-/// at once.
-pub(super) struct Await<'w, O> {
-    pub(super) waiting: &'w mut Waiting,
-    pub(super) out: &'w mut O,
-}
-
-impl<O: Observer> Observer for Await<'_, O> {
-    const WANTS: Wants = O::WANTS;
-
-    #[inline]
-    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        let waits = !self.waiting.steps.is_empty() || matches!(step, Step::Trap(_));
-        if wanted::<O>() || !waits {
-            return self.out.step(hart, step, effects);
-        }
-        self.waiting.step(hart, step, effects, self.out);
-    }
-}
-
 impl Waiting {
+    /// Gives a step, or keeps it. An observer that wants effects gets every step at
+    /// once.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        hart: HartId,
+        step: &Step,
+        effects: &Effects,
+        out: &mut Out<'_, '_>,
+    ) {
+        let waits = !self.steps.is_empty() || matches!(step, Step::Trap(_));
+        if !waits || out.parts.any() {
+            return out.to.step(hart, step, effects);
+        }
+        self.wait(hart, step, effects, out.to);
+    }
+
     #[cold]
-    fn step<O: Observer>(&mut self, hart: HartId, step: &Step, effects: &Effects, out: &mut O) {
+    fn wait(&mut self, hart: HartId, step: &Step, effects: &Effects, out: &mut Dyn<'_>) {
         // The handler of the trap before ends, or is left.
         let leaves = match step {
             Step::Insn(insn) => matches!(insn.bits, MRET | SRET),
@@ -79,7 +77,7 @@ impl Waiting {
 
     /// The handler that a hart is in has read this cause.
     #[cold]
-    pub(super) fn cause<O: Observer>(&mut self, hart: HartId, cause: Cause, out: &mut O) {
+    pub(super) fn cause(&mut self, hart: HartId, cause: Cause, out: &mut Dyn<'_>) {
         let Some(at) = self.open.iter().position(|open| open.0 == hart) else {
             return;
         };
@@ -94,7 +92,7 @@ impl Waiting {
 
     /// No more is known: gives what waits.
     #[cold]
-    pub(super) fn flush<O: Observer>(&mut self, out: &mut O) {
+    pub(super) fn flush(&mut self, out: &mut Dyn<'_>) {
         self.open.clear();
         for waits in self.steps.drain(..) {
             let effects = Effects {

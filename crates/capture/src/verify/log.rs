@@ -1,0 +1,158 @@
+//! A log as the tandem stream that a verifier takes.
+
+use super::{Choice, WrongHart};
+use crate::detect::Kind;
+use crate::log::{Damage, LineCount, LogReader, carries, has_effects};
+use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
+use hartrace_logs::{Column, Columns, LineError, LogFormat};
+use hartrace_tandem::{Config, ConfigError, Encoder};
+
+/// Reads a log and writes what it says as a tandem stream of one hart, piece by piece.
+pub struct LogStream<'a> {
+    reader: LogReader<'a>,
+    encoder: Encoder,
+    choice: Choice,
+    lines: LineCount,
+    damage: Damage,
+}
+
+/// The steps of one hart on their way into a stream.
+struct Steps<'s> {
+    encoder: &'s mut Encoder,
+    bytes: &'s mut Vec<u8>,
+    choice: &'s mut Choice,
+    wrong: Option<WrongHart>,
+}
+
+impl Observer for Steps<'_> {
+    const WANTS: Wants = Wants::ALL;
+
+    fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
+        // A loss may be of any hart.
+        let taken = match step {
+            Step::Signal(_) => Ok(self.choice.wanted.is_none_or(|wanted| wanted == hart.0)),
+            Step::Insn(_) | Step::Trap(_) => self.choice.takes(hart),
+        };
+        match taken {
+            Ok(true) => self.encoder.step(step, effects, self.bytes),
+            Ok(false) => {}
+            Err(wrong) => self.wrong = Some(wrong),
+        }
+    }
+
+    fn finish(&mut self) {
+        self.encoder.finish(self.bytes);
+    }
+}
+
+impl<'a> LogStream<'a> {
+    /// The stream of a hart of a log, or of the only one.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn new(
+        reader: LogReader<'a>,
+        config: Config,
+        hart: Option<u32>,
+    ) -> Result<LogStream<'a>, ConfigError> {
+        Ok(LogStream {
+            reader,
+            encoder: Encoder::new(config)?,
+            choice: Choice::new(hart, true),
+            lines: LineCount::default(),
+            damage: Damage::default(),
+        })
+    }
+
+    /// What the next part of the log becomes; `None`: the log has ended.
+    ///
+    /// # Errors
+    ///
+    /// Several harts where none is chosen, or not the one that is.
+    pub fn read(&mut self, chunk: Option<&[u8]>, bytes: &mut Vec<u8>) -> Result<(), WrongHart> {
+        let LogStream {
+            reader,
+            encoder,
+            choice,
+            lines,
+            damage,
+        } = self;
+        let mut steps = Steps {
+            encoder,
+            bytes,
+            choice,
+            wrong: None,
+        };
+        let mut damaged = |error: LineError| damage.add(error);
+        match chunk {
+            Some(chunk) => {
+                lines.feed(chunk);
+                reader.feed(chunk, &mut steps, &mut damaged);
+            }
+            None => reader.finish(&mut steps, &mut damaged),
+        }
+        match (steps.wrong, chunk) {
+            (Some(wrong), _) => Err(wrong),
+            (None, None) => self.choice.check(),
+            (None, Some(_)) => Ok(()),
+        }
+    }
+
+    /// Lines that could not be read, and all lines.
+    #[must_use]
+    pub fn damage(&self) -> (&Damage, u64) {
+        (&self.damage, self.lines.count())
+    }
+}
+
+/// Names of the state that a log of this kind does not record.
+#[must_use]
+pub fn absent_in_log(kind: Kind, head: &[u8], columns: Option<&Columns>) -> Vec<&'static str> {
+    // What a trap does to the status is in no log.
+    let mut absent = vec!["trap.mstatus", "trap.sstatus"];
+    let mut add = |names: &[&'static str]| absent.extend(names);
+    match kind {
+        Kind::SpikeLog if is_of_core(head) => {
+            add(&["csr", "trap.csr", "fpr"]);
+            if !head.windows(5).any(|window| window == b" mem ") {
+                add(&["store"]);
+            }
+        }
+        Kind::Log(LogFormat::Ibex) => add(&["csr", "trap.csr"]),
+        Kind::Log(LogFormat::Rvvi) => add(&["store"]),
+        Kind::Log(LogFormat::Rocket) => add(&["csr", "trap.csr", "fpr", "store"]),
+        Kind::Log(LogFormat::RiscvDv) => add(&["csr", "trap.csr", "fpr", "store"]),
+        Kind::Log(LogFormat::Columns) => {
+            let has = |column| columns.is_some_and(|columns| columns.has(column));
+            add(&["csr", "trap.csr"]);
+            for (column, name) in [
+                (Column::Rd, "gpr"),
+                (Column::Frd, "fpr"),
+                (Column::MemWdata, "store"),
+            ] {
+                if !has(column) {
+                    add(&[name]);
+                }
+            }
+        }
+        kind if has_effects(kind, head) => {}
+        _ => add(&["gpr", "fpr", "csr", "trap.csr", "store"]),
+    }
+    let modes = match kind {
+        Kind::SpikeLog => has_effects(kind, head),
+        Kind::Log(format) => carries(format, columns).modes,
+        Kind::PcList => false,
+        _ => true,
+    };
+    if !modes {
+        add(&["priv"]);
+    }
+    absent
+}
+
+/// Whether it is a core's log in Spike's form: its commits have no `core`.
+fn is_of_core(head: &[u8]) -> bool {
+    let mut lines = head.split(|&b| b == b'\n');
+    lines.any(|line| matches!(line, [b'0'..=b'9', b' ', b'0'..=b'9', ..]))
+}
