@@ -121,7 +121,7 @@ impl Functions {
 
     /// Adds those of a program: of a file with its symbols and of one with its code, which may
     /// be the same. `bias` is added to all addresses. Several programs can have the same
-    /// addresses, if they are those of different processes: see [`Functions::look`].
+    /// addresses, if they are those of different processes: see `Functions::look`.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Functions {
         Ok(places)
     }
 
-    /// Whether programs share addresses, so that [`Functions::look`] is needed.
+    /// Whether programs share addresses, so that `Functions::look` is needed.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !self.shared.others.is_empty()

@@ -349,7 +349,7 @@ impl<'a> Source<'a> {
                     (how.check)()
                 });
                 counted = counting.map(|counting| (counting.finish(), growth));
-                Some(Found::Trace(decoded?))
+                Some(Found::Trace(Box::new(decoded?)))
             }
         };
         Ok(Verdict {
@@ -392,7 +392,7 @@ impl<'a> Source<'a> {
         drop(progress);
         Ok(Verdict {
             session,
-            found: Some(Found::Trace(decoded)),
+            found: Some(Found::Trace(Box::new(decoded))),
             counted: None,
             only,
         })
@@ -423,7 +423,7 @@ pub(crate) struct Verdict<'a> {
 
 enum Found {
     Log(Box<Copied<()>>),
-    Trace(Decoded),
+    Trace(Box<Decoded>),
 }
 
 impl Verdict<'_> {
