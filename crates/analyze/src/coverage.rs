@@ -5,7 +5,10 @@ use crate::places::Places;
 use crate::runs::{RunCount, Runs, add_counts};
 use crate::slices::Slices;
 use crate::spaces::Spaces;
-use hartrace_flow::{Consumer, Event, Exit, Gather, HartId, Image, Kept, Run, SpaceId, TiedRuns};
+use hartrace_flow::{
+    Consumer, Context, Event, Exit, Gather, HartId, Image, Kept, Ownership, PerHart, Run, SpaceId,
+    TiedRuns,
+};
 use hartrace_isa::Flow;
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, ControlFlow};
@@ -86,6 +89,70 @@ impl Consumer for RunCounter<'_> {
     /// Accesses do not matter.
     fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
         self.kept_runs(hart, tied.kept(), tied.runs())
+    }
+
+    fn keeps(&self) -> bool {
+        true
+    }
+}
+
+/// Counts the runs of each context apart. It takes the events of a trace in order.
+#[derive(Debug)]
+pub struct ContextRuns<'a> {
+    image: &'a Image,
+    current: PerHart<Option<Context>>,
+    counters: BTreeMap<Option<Context>, RunCounter<'a>>,
+}
+
+impl<'a> ContextRuns<'a> {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new(image: &'a Image) -> ContextRuns<'a> {
+        ContextRuns {
+            image,
+            current: PerHart::default(),
+            counters: BTreeMap::new(),
+        }
+    }
+
+    /// The counter of the context that a hart is in.
+    fn counter(&mut self, hart: HartId) -> &mut RunCounter<'a> {
+        let context = *self.current.of(hart);
+        let counter = self.counters.entry(context);
+        counter.or_insert_with(|| RunCounter::new(self.image))
+    }
+
+    /// What was counted, by context; `None` is what ran before one was reported.
+    pub fn take(self) -> impl Iterator<Item = (Option<Context>, Vec<RunCount>)> + use<'a> {
+        let counted = self.counters.into_iter();
+        let counted = counted.map(|(context, mut counter)| (context, counter.take()));
+        counted.filter(|(_, counts)| !counts.is_empty())
+    }
+}
+
+impl Consumer for ContextRuns<'_> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        // A counter that gets this event knows where the code of what follows is.
+        if let Event::Context(Ownership {
+            context: Some(context),
+            ..
+        }) = event
+        {
+            *self.current.of(hart) = Some(*context);
+        }
+        self.counter(hart).event(hart, event)
+    }
+
+    fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
+        self.counter(hart).runs(hart, runs)
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        self.counter(hart).kept_runs(hart, kept, runs)
+    }
+
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        self.counter(hart).tied_runs(hart, tied)
     }
 
     fn keeps(&self) -> bool {

@@ -69,8 +69,8 @@ pub use calls::{CallSites, Latencies, Latency, SiteCost, Spans};
 pub use causes::cause_name;
 pub use context_names::ContextNames;
 pub use coverage::{
-    BranchCount, Coverage, FunctionCoverage, LineCoverage, PartCounter, RunCounter, Share, Shares,
-    add_runs,
+    BranchCount, ContextRuns, Coverage, FunctionCoverage, LineCoverage, PartCounter, RunCounter,
+    Share, Shares, add_runs,
 };
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use doubt::Doubts;

@@ -24,9 +24,9 @@ pub(crate) use trace::{
 };
 pub(crate) use verify::{Mark, Verify, VerifyFormat};
 pub(crate) use views::{
-    Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageFormat, CoverageKind,
-    Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Profile, ProfileFormat,
-    ProfileOf, Sources, Traced,
+    Branches, BranchesFormat, Calls, CallsFormat, CostName, Coverage, CoverageBy, CoverageFormat,
+    CoverageKind, Diff, DiffFormat, Flamegraph, GroupBy, Interrupts, InterruptsFormat, Profile,
+    ProfileFormat, ProfileOf, Sources, Traced,
 };
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};

@@ -11,6 +11,7 @@ pub use object::json;
 pub use text::text;
 
 use hartrace_analyze::{Coverage, FunctionCoverage, Functions, Places};
+use hartrace_flow::Context;
 
 /// The coverage of a program, and what is needed to show it.
 #[derive(Clone, Copy)]
@@ -21,6 +22,28 @@ pub struct Covered<'a> {
     pub functions: &'a Functions,
     /// Names and source lines.
     pub places: &'a Places<'a>,
+    /// The context it is of, if contexts are told apart.
+    pub group: Option<Group<'a>>,
+}
+
+/// One of several contexts.
+#[derive(Clone, Copy)]
+pub struct Group<'a> {
+    /// Its number; `None` for what ran before one was reported.
+    pub context: Option<Context>,
+    /// Its name, if it has one.
+    pub name: Option<&'a str>,
+}
+
+impl Group<'_> {
+    /// What it is called.
+    fn label(&self) -> String {
+        match (self.context, self.name) {
+            (None, _) => "no context".to_owned(),
+            (Some(context), None) => format!("context {:#x}", context.0),
+            (Some(context), Some(name)) => format!("context {:#x} {name}", context.0),
+        }
+    }
 }
 
 impl Covered<'_> {

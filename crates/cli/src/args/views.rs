@@ -309,6 +309,9 @@ pub(crate) struct Coverage {
     /// functions; repeatable
     #[arg(long, value_name = "[KIND=]PERCENT", value_parser = fail_under)]
     pub(crate) fail_under: Vec<(CoverageKind, f64)>,
+    /// Tell contexts apart, such as processes: one report for each
+    #[arg(long, value_name = "context", hide_possible_values = true)]
+    pub(crate) by: Option<CoverageBy>,
     /// Number of decoding threads [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
@@ -316,6 +319,12 @@ pub(crate) struct Coverage {
     pub(crate) traced: Traced,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// What coverage tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CoverageBy {
+    Context,
 }
 
 /// The output formats of `coverage`.

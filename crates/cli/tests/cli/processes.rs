@@ -2,6 +2,7 @@
 
 use crate::{Folder, repository, run, text};
 use flate2::Crc;
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Output;
 
@@ -162,5 +163,58 @@ fn missing_code_says_whose_it_probably_is() {
     for threads in ["1", "2", "5"] {
         let again = run(&[&args[..], &["--threads", threads]].concat());
         assert_eq!(text(&again.stderr), message);
+    }
+}
+
+/// What ran in each context adds up to what ran.
+#[test]
+fn coverage_of_each_context() {
+    let folder = Folder::new();
+    let config = folder.file(
+        "c.toml",
+        "[ntrace]\ncontext = true\n[etrace]\ncontext_width = 8\n[contexts]\n0 = \"idle\"\n",
+    );
+    let elf = program("contexts/contexts-rv64gc.elf");
+    for format in ["ntrace", "etrace"] {
+        let trace = folder.path(format).to_str().unwrap().to_owned();
+        let spec = format!("{format}={trace}");
+        done(&["run", "-q", &elf, "-c", &config, "--trace", &spec]);
+        // Functions with their counts; a header of each context before them.
+        let counts = |args: &[&str]| {
+            let all = [&["coverage", &trace, "-f", "json"], args].concat();
+            let output = done(&all);
+            let lines = text(&output.stdout).lines().map(|line| {
+                let value: serde_json::Value = serde_json::from_str(line).unwrap();
+                value
+            });
+            lines.collect::<Vec<_>>()
+        };
+        let function = |value: &serde_json::Value| {
+            let function = (value["type"] == "function").then_some(value)?;
+            Some((
+                function["name"].as_str()?.to_owned(),
+                function["count"].as_u64()?,
+            ))
+        };
+        let whole: BTreeMap<String, u64> = counts(&[]).iter().filter_map(function).collect();
+        let apart = counts(&["--by", "context"]);
+        let mut sum = BTreeMap::new();
+        for (name, count) in apart.iter().filter_map(function) {
+            *sum.entry(name).or_insert(0) += count;
+        }
+        assert_eq!(sum, whole, "{format}");
+        let headers: Vec<_> = apart.iter().filter(|v| v["type"] == "header").collect();
+        assert!(headers.len() > 2, "{format}: {headers:?}");
+        let idle = headers
+            .iter()
+            .find(|header| header["context"] == 0)
+            .unwrap();
+        assert_eq!(idle["name"], "idle");
+        let shown = done(&["coverage", &trace, "--by", "context"]);
+        assert!(text(&shown.stdout).contains("context 0x0 idle\ninstructions "));
+        let lcov = done(&["coverage", &trace, "--by", "context", "-f", "lcov"]);
+        assert!(text(&lcov.stdout).contains("TN:context_0x0_idle\nSF:"));
+        let refused = run(&["coverage", &trace, "--by", "context", "-f", "cobertura"]);
+        assert_eq!(refused.status.code(), Some(2));
     }
 }

@@ -10,8 +10,11 @@ use std::io::{self, Write};
 ///
 /// A failing write.
 pub fn lcov(covered: &Covered<'_>, out: &mut impl Write) -> io::Result<()> {
+    let test = covered.group.map_or_else(String::new, |g| g.label());
+    // Names of tests have letters, digits and underscores.
+    let test = test.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     for (file, lines) in &covered.coverage.files {
-        writeln!(out, "TN:\nSF:{file}")?;
+        writeln!(out, "TN:{test}\nSF:{file}")?;
         let functions = covered.functions_of(file);
         for (line, function) in &functions {
             writeln!(out, "FN:{line},{}", plain(covered.name(function)))?;

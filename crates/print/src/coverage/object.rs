@@ -22,10 +22,14 @@ impl From<Share> for Part {
 }
 
 #[derive(Serialize)]
-struct Header {
+struct Header<'a> {
     r#type: &'static str,
     schema: &'static str,
     version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
     instructions: Part,
     branches: Part,
     lines: Part,
@@ -74,6 +78,8 @@ pub fn json(covered: &Covered<'_>, out: &mut impl Write) -> io::Result<()> {
         r#type: "header",
         schema: "hartrace-coverage",
         version: 1,
+        context: covered.group.and_then(|g| g.context).map(|c| c.0),
+        name: covered.group.and_then(|group| group.name),
         instructions: all.insns.into(),
         branches: all.branches.into(),
         lines: all.lines.into(),

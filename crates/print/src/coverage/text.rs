@@ -12,6 +12,9 @@ use std::io::{self, Write};
 ///
 /// A failing write.
 pub fn text(covered: &Covered<'_>, out: &mut impl Write) -> io::Result<()> {
+    if let Some(group) = &covered.group {
+        writeln!(out, "{}", group.label())?;
+    }
     let all = covered.coverage.shares();
     for (name, share) in [
         ("instructions", all.insns),
