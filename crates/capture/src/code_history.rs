@@ -13,7 +13,7 @@ mod sources;
 
 pub use make::{Bytes, CodeWrite, MakeError, Was, Written, make};
 pub use patches::{BadPatch, PatchError, read_patches};
-pub use perf::{KERNEL_PID, PerfData, PerfError, PerfEvent, PerfRecord, TimeConversion};
+pub use perf::{KERNEL_PID, Mapping, PerfData, PerfError, PerfEvent, PerfRecord, TimeConversion};
 pub use processes::{ContextOf, Missing, MissingCode, PerfMisfit, PerfOptions};
 pub use sources::{CodeSourceError, CodeSources, Place};
 

@@ -52,24 +52,36 @@ pub struct PerfRecord {
     pub what: PerfEvent,
 }
 
+/// A file that is mapped as code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The process; [`KERNEL_PID`] for the kernel and its modules.
+    pub pid: u32,
+    /// First address.
+    pub address: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Where in the file they start; of the kernel, the address of its first symbol.
+    pub file_offset: u64,
+    /// The file as the kernel names it.
+    pub file: String,
+    /// Its build id, if perf knew it.
+    pub build_id: Option<Vec<u8>>,
+}
+
+impl Mapping {
+    /// Whether it is of the kernel or a module.
+    #[must_use]
+    pub const fn is_kernel(&self) -> bool {
+        self.pid == KERNEL_PID
+    }
+}
+
 /// What a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PerfEvent {
     /// A file is mapped as code.
-    Map {
-        /// The process; [`KERNEL_PID`] for the kernel and its modules.
-        pid: u32,
-        /// First address.
-        address: u64,
-        /// Bytes.
-        len: u64,
-        /// Where in the file they start; of the kernel, the address of its first symbol.
-        file_offset: u64,
-        /// The file as the kernel names it.
-        file: String,
-        /// Its build id, if perf knew it.
-        build_id: Option<Vec<u8>>,
-    },
+    Map(Mapping),
     /// A thread executes another program, or has another name.
     Comm {
         /// The process.
@@ -499,14 +511,14 @@ fn map((kind, misc): (u32, u16), mut fields: Fields<'_>) -> Option<Option<PerfEv
         code = prot & PROT_EXEC != 0 || pid == KERNEL_PID;
     }
     let file = fields.text();
-    Some(code.then_some(PerfEvent::Map {
+    Some(code.then_some(PerfEvent::Map(Mapping {
         pid,
         address,
         len,
         file_offset,
         file,
         build_id,
-    }))
+    })))
 }
 
 #[cfg(test)]

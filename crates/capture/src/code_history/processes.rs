@@ -2,7 +2,7 @@
 //! they come and go, and what the kernel patched.
 
 use super::make::{Bytes, CodeWrite, Was, Written};
-use super::perf::{KERNEL_PID, PerfData, PerfEvent, PerfRecord, TimeConversion};
+use super::perf::{Mapping, PerfData, PerfEvent, PerfRecord, TimeConversion};
 use crate::elf_info::ElfInfo;
 use hartrace_flow::{Context, Image, Since, SpaceId, elf::Elf};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -165,8 +165,8 @@ impl Target<'_> {
                 PerfEvent::Comm { pid, name, .. } => {
                     names.insert(*pid, name.clone());
                 }
-                PerfEvent::Map { pid, .. } if *pid != KERNEL_PID => {
-                    mapping.insert(*pid);
+                PerfEvent::Map(map) if !map.is_kernel() => {
+                    mapping.insert(map.pid);
                 }
                 _ => {}
             }
@@ -220,10 +220,8 @@ impl Target<'_> {
 
     fn record(&mut self, record: &PerfRecord) -> Result<(), PerfMisfit> {
         match &record.what {
-            PerfEvent::Map {
-                pid: KERNEL_PID, ..
-            } => self.kernel(record)?,
-            PerfEvent::Map { .. } => self.map(record),
+            PerfEvent::Map(map) if map.is_kernel() => self.kernel(record, map)?,
+            PerfEvent::Map(map) => self.map(record, map),
             PerfEvent::Comm { pid, tid, exec, .. } => {
                 self.processes.entry(*pid).or_default().threads.insert(*tid);
                 if *exec {
@@ -293,33 +291,16 @@ impl Target<'_> {
         }
     }
 
-    fn map(&mut self, record: &PerfRecord) {
-        let PerfEvent::Map {
-            pid,
-            address,
-            len,
-            file_offset,
-            file,
-            build_id,
-        } = &record.what
-        else {
+    fn map(&mut self, record: &PerfRecord, map: &Mapping) {
+        let Some(context) = self.context(map.pid) else {
             return;
         };
-        let Some(context) = self.context(*pid) else {
-            return;
-        };
-        let (address, len) = (*address, *len);
-        let content = self.content(file, build_id.as_deref());
+        let (address, len) = (map.address, map.len);
+        let content = self.content(&map.file, map.build_id.as_deref());
         let bytes = match &content {
-            Ok(content) => Bytes::part(content, *file_offset, len),
+            Ok(content) => Bytes::part(content, map.file_offset, len),
             Err(why) => {
-                let (file, why) = (file.clone(), *why);
-                self.out.missing.push(MissingCode {
-                    file,
-                    address,
-                    len,
-                    why,
-                });
+                self.miss(map, *why);
                 Vec::new().into()
             }
         };
@@ -330,8 +311,18 @@ impl Target<'_> {
         }
         if !bytes.get().is_empty() {
             let write = CodeWrite::constant(address, bytes);
-            self.add(record, *pid, CodeWrite { context, ..write });
+            self.add(record, map.pid, CodeWrite { context, ..write });
         }
+    }
+
+    /// Code that cannot be had.
+    fn miss(&mut self, map: &Mapping, why: Missing) {
+        self.out.missing.push(MissingCode {
+            file: map.file.clone(),
+            address: map.address,
+            len: map.len,
+            why,
+        });
     }
 
     /// The content of a file of the target.
@@ -362,32 +353,22 @@ impl Target<'_> {
     }
 
     /// The kernel, or a module of it.
-    fn kernel(&mut self, record: &PerfRecord) -> Result<(), PerfMisfit> {
-        let PerfEvent::Map {
-            address,
-            len,
-            file_offset,
-            file,
-            build_id,
-            ..
-        } = &record.what
-        else {
-            return Ok(());
-        };
-        let symbol = file.strip_prefix("[kernel.kallsyms]");
+    fn kernel(&mut self, record: &PerfRecord, map: &Mapping) -> Result<(), PerfMisfit> {
+        let symbol = map.file.strip_prefix("[kernel.kallsyms]");
         let why = match (symbol, &self.options.vmlinux) {
             (Some(symbol), Some(path)) => {
                 let read = (self.read)(path);
                 let misfit = |why| PerfMisfit::Kernel(path.clone(), why);
                 let bytes = read.ok_or_else(|| misfit("it cannot be read"))?;
-                if build_id
+                if map
+                    .build_id
                     .as_ref()
                     .is_some_and(|id| !has_build_id(&bytes, id))
                 {
                     return Err(misfit("it has another build id than the kernel that ran"));
                 }
                 let symbol = if symbol.is_empty() { "_text" } else { symbol };
-                let code = kernel_code(&bytes, symbol, *file_offset).map_err(misfit)?;
+                let code = kernel_code(&bytes, symbol, map.file_offset).map_err(misfit)?;
                 for (address, bytes) in code {
                     self.push(record, CodeWrite::constant(address, bytes.into()));
                 }
@@ -396,12 +377,7 @@ impl Target<'_> {
             (Some(_), None) => Missing::NoKernel,
             (None, _) => Missing::Module,
         };
-        self.out.missing.push(MissingCode {
-            file: file.clone(),
-            address: *address,
-            len: *len,
-            why,
-        });
+        self.miss(map, why);
         Ok(())
     }
 }

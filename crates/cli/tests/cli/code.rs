@@ -162,6 +162,12 @@ fn nanoseconds(ticks: u64) -> u64 {
 
 const CLOCK: [&str; 4] = ["--time-frequency", "2000000", "--time-zero", "1000000000"];
 
+/// Makes a code history of perf's records.
+fn from_perf<'a>(data: &'a str, root: &'a str, code: &'a str) -> [&'a str; 9] {
+    let [perf, sysroot, isa] = ["--perf", "--sysroot", "--isa"];
+    ["code", perf, data, sysroot, root, isa, "rv64gc", "-o", code]
+}
+
 #[test]
 fn the_side_band_of_perf_is_as_good_as_the_history_of_the_run() {
     let folder = Folder::new();
@@ -183,17 +189,7 @@ fn the_side_band_of_perf_is_as_good_as_the_history_of_the_run() {
     records.reverse();
     let data = folder.file("perf.data", perf(&records));
     let code = folder.name("perf.code");
-    let args = [
-        "code",
-        "--perf",
-        &data,
-        "--sysroot",
-        &root,
-        "--isa",
-        "rv64gc",
-        "-o",
-        &code,
-    ];
+    let args = from_perf(&data, &root, &code);
     success(&[&args[..], &CLOCK].concat());
     for (format, config) in timed(&folder) {
         let trace = folder.name(format);
@@ -238,17 +234,7 @@ fn what_perf_does_not_know_is_named() {
     let code = folder.name("c");
     let made = |records: &[Vec<u8>], more: &[&str]| {
         let data = folder.file("perf.data", perf(records));
-        let args = [
-            "code",
-            "--perf",
-            &data,
-            "--sysroot",
-            &root,
-            "--isa",
-            "rv64gc",
-            "-o",
-            &code,
-        ];
+        let args = from_perf(&data, &root, &code);
         let output = run(&[&args[..], more].concat());
         (
             output.status.code().unwrap(),

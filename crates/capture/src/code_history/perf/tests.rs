@@ -114,14 +114,14 @@ fn records_are_read_in_order_of_time() {
     assert!(
         matches!(&data.records[0].what, PerfEvent::Comm { pid: 12, name, exec: true, .. } if name == "prog")
     );
-    let map = PerfEvent::Map {
+    let map = PerfEvent::Map(Mapping {
         pid: 12,
         address: 0x1000,
         len: 64,
         file_offset: 0,
         file: "/bin/prog".to_owned(),
         build_id: Some(vec![7; 20]),
-    };
+    });
     assert_eq!(data.records[1].what, map);
     let poke = PerfEvent::Poke {
         address: 0x1004,
