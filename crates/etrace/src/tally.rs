@@ -104,6 +104,11 @@ impl Tallied for Extras {
     type Framer = Framer;
     type Layout = Layout;
 
+    #[inline]
+    fn number(kind: PacketName) -> u8 {
+        kind as u8
+    }
+
     fn piece(tally: &mut Tally, at: u64, piece: &Piece<'_>, layout: &Layout) {
         match *piece {
             Piece::Idle(bytes) => tally.idle += bytes,
@@ -127,7 +132,7 @@ impl Tallied for Extras {
             return None;
         }
         let Some(payload) = frame::instruction(header) else {
-            return quick_data(tally, at, header, u64::from_le_bytes(word));
+            return quick_data(tally, at, bytes);
         };
         let layout = &tally.extras.layout.unwrap_or(*layout);
         let packet = quick::read(u64::from_le_bytes(word), payload, layout)?;
@@ -141,15 +146,16 @@ impl Tallied for Extras {
     }
 }
 
-/// Counts a load or a store of data trace with this header, if it has no more than a word.
+/// Counts a load or a store of data trace, if that is at the front of the bytes.
 #[inline]
-fn quick_data(tally: &mut Tally, at: u64, header: u8, word: u64) -> Option<usize> {
-    let payload = frame::data(header).filter(|len| *len <= size_of::<u64>())?;
+fn quick_data(tally: &mut Tally, at: u64, bytes: &[u8]) -> Option<usize> {
+    let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
+    let payload = frame::data(header).filter(|len| *len < bytes.len())?;
     let layout = tally.extras.data_layout.as_ref()?.layout();
     if tally.extras.denable == Some(false) {
         return None;
     }
-    let name = layout.name_of_transfer(word, payload)?;
+    let name = layout.name_of_transfer(u64::from_le_bytes(word), payload)?;
     let place = Place {
         at,
         len: payload as u64 + 1,

@@ -293,8 +293,9 @@ impl DataLayout {
         self.split && !self.no_address && !self.no_data
     }
 
-    /// What a packet with a payload of up to eight bytes is, if it is a load or store with
-    /// address and data; `None` for others, and for those that may be wrong.
+    /// What a packet is whose payload has so many bytes and starts with this word, if it is a
+    /// load or store with address and data; `None` for others, and for those that may be
+    /// wrong.
     #[inline]
     pub(crate) fn name_of_transfer(&self, word: u64, bytes: usize) -> Option<PacketName> {
         if self.mmacas || self.split || self.no_address || self.no_data {

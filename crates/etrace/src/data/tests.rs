@@ -194,11 +194,12 @@ fn names_of_loads_and_stores_by_their_first_bits() {
             random.one_of([(false, false), (false, false), (true, false), (false, true)]);
         let layout = config.data_layout().unwrap();
         for _ in 0..50 {
-            let word = random.draw().to_le_bytes();
-            let len = 1 + random.below(8) as usize;
-            let payload = &word[..len];
-            // What follows belongs to the next packet.
-            let Some(name) = layout.name_of_transfer(u64::from_le_bytes(word), len) else {
+            let mut bytes = [0; MAX_PAYLOAD];
+            bytes.fill_with(|| random.draw() as u8);
+            // What follows the payload belongs to the next packet.
+            let len = 1 + random.below(MAX_PAYLOAD as u64) as usize;
+            let (word, payload) = (bytes.first_chunk().unwrap(), &bytes[..len]);
+            let Some(name) = layout.name_of_transfer(u64::from_le_bytes(*word), len) else {
                 continue;
             };
             quickly += 1;
@@ -210,5 +211,5 @@ fn names_of_loads_and_stores_by_their_first_bits() {
             );
         }
     }
-    assert!(quickly > 4000, "{quickly}");
+    assert!(quickly > 1000, "{quickly}");
 }
