@@ -474,7 +474,7 @@ impl Hart {
     ) {
         self.follows = entry.mode.is_none();
         self.now = entry.time;
-        self.before_trap(entry.pc, trap.cause, ground, out);
+        self.before_trap(entry.pc, (trap.cause, entry.mode), ground, out);
         let mode = entry.mode.unwrap_or(self.derived);
         let cause = match (trap.cause, bits) {
             (Cause::Exception(None), Some(bits)) if is_trap(bits, ground.isa) => {
@@ -492,11 +492,11 @@ impl Hart {
         });
     }
 
-    /// Everything up to a trap at `epc` is given.
+    /// Everything up to a trap at `epc` is given. Few logs have the mode at a trap.
     pub(crate) fn before_trap(
         &mut self,
         epc: u64,
-        cause: Cause,
+        (cause, mode): (Cause, Option<Mode>),
         ground: &mut Ground<'_, '_>,
         out: &mut Out<'_, '_>,
     ) {
@@ -509,9 +509,10 @@ impl Hart {
             self.listed = Some((insn.pc, insn.bits));
         }
         if let Some(insn) = self.insn {
-            // The mode at a trap is not in the log: assume it did not rise.
-            self.turn(insn, epc, None, ground, out);
-            self.mode = Some(self.modes.after(insn.bits, insn.mode));
+            // Nothing but a return has changed it.
+            let mode = mode.filter(|_| matches!(insn.bits, MRET | SRET));
+            self.turn(insn, epc, mode, ground, out);
+            self.mode = mode.or(Some(self.modes.after(insn.bits, insn.mode)));
         } else if self.trap.is_some() {
             // A trap in a handler before its first instruction.
             if !ground.commits {
@@ -560,6 +561,8 @@ impl Held {
 }
 
 const C_EBREAK: u32 = 0x9002;
+const MRET: u32 = 0x3020_0073;
+const SRET: u32 = 0x1020_0073;
 
 /// Whether a trap is taken before its instruction is there.
 pub(super) const fn prevents_fetch(cause: Cause) -> bool {
