@@ -185,7 +185,11 @@ impl Checker {
         let settings = stream_settings(settings, &config, &options, start.is_none());
         let verify = Options {
             volatile,
-            own_csrs: true,
+            own_csrs: config
+                .verify
+                .check_csrs
+                .as_ref()
+                .is_none_or(|own| own.value),
             ..found
         };
         let steps = EntryOptions {
@@ -243,7 +247,8 @@ impl Checker {
         if self.finding.is_some() {
             return Ok(self.finding.as_ref());
         }
-        if self.next.is_some_and(|next| next != entry.pc) && entry.handler.is_none() {
+        let from = self.next;
+        if from.is_some_and(|next| next != entry.pc) && entry.handler.is_none() {
             self.jumped(entry);
         }
         if entry.trap.is_some() {
@@ -266,7 +271,9 @@ impl Checker {
             None => entry.next,
             Some(_) => None,
         };
-        self.compare();
+        if self.compare() {
+            self.unexplained_interrupt(from, entry.pc);
+        }
         Ok(self.finding.as_ref())
     }
 
@@ -284,7 +291,7 @@ impl Checker {
             };
             self.steps.flush(&mut stream);
             self.encoder.finish(&mut self.bytes);
-            self.compare();
+            let _ = self.compare();
         }
         self.finding.as_ref()
     }
@@ -303,7 +310,7 @@ impl Checker {
             self.steps.flush(&mut stream);
             self.encoder.step(step, &Effects::NONE, &mut self.bytes);
             self.next = None;
-            self.compare();
+            let _ = self.compare();
         }
         self.finding.as_ref()
     }
@@ -327,11 +334,12 @@ impl Checker {
         self.find(entry.pc, difference);
     }
 
-    /// Gives the verifier what an entry has become.
+    /// Gives the verifier what an entry has become; whether it was an interrupt that the
+    /// hart could not explain.
     #[inline]
-    fn compare(&mut self) {
+    fn compare(&mut self) -> bool {
         if self.bytes.is_empty() {
-            return;
+            return false;
         }
         let mut judge = Judge {
             known: &self.program,
@@ -340,32 +348,34 @@ impl Checker {
         // The judge never breaks, so that nothing is lost for those who go on.
         let _ = self.verifier.feed(&self.bytes, &mut judge);
         self.bytes.clear();
-        if self.verifier.counters().unchecked != self.unexplained {
-            self.unexplained = self.verifier.counters().unchecked;
-            self.unexplained_interrupt();
-        }
+        let before = self.unexplained;
+        self.unexplained = self.verifier.counters().unchecked;
+        self.unexplained != before
     }
 
     /// The core has taken an interrupt that the hart would not have taken: none is
     /// enabled, or its handler is elsewhere.
     #[cold]
-    fn unexplained_interrupt(&mut self) {
-        let handler = self.verifier.shadow().pc.unwrap_or(0);
-        let interrupt = Difference {
-            field: Field::Interrupt,
-            expected: None,
-            actual: None,
-        };
-        let fresh = self.finding.is_none();
-        self.find(handler, interrupt);
-        if let Some(finding) = self.finding.as_mut().filter(|_| fresh) {
-            finding.text = format!(
-                "mismatch 1: instruction {}\n  at {:#x}, the first instruction of a trap \
-                 handler\n    the core takes an interrupt, but the hart has none enabled that \
-                 leads there\n",
-                finding.insn, finding.pc
-            );
+    fn unexplained_interrupt(&mut self, from: Option<u64>, handler: u64) {
+        if self.finding.is_some() {
+            return;
         }
+        let insn = self.verifier.counters().instructions().saturating_sub(1);
+        let pc = from.unwrap_or(handler);
+        let text = self
+            .program
+            .report(|report| report.unexplained(insn, pc, handler));
+        self.finding = Some(Finding {
+            insn,
+            pc,
+            bits: None,
+            differences: vec![Difference {
+                field: Field::Interrupt,
+                expected: None,
+                actual: None,
+            }],
+            text,
+        });
     }
 
     /// A difference that the verifier has not reported.
@@ -459,10 +469,10 @@ struct Judge<'c> {
     finding: &'c mut Option<Finding>,
 }
 
-impl Judge<'_> {
-    /// The report of a mismatch or a problem.
-    fn text(&self, report: impl FnOnce(&mut Report<'_>)) -> String {
-        let Known { elf, isa, config } = self.known;
+impl Known {
+    /// The text of a report.
+    fn report(&self, report: impl FnOnce(&mut Report<'_>)) -> String {
+        let Known { elf, isa, config } = self;
         let mut places = Places::new(*isa);
         elf.iter().for_each(|elf| places.add_elf(&elf.bytes));
         let facts = Facts {
@@ -481,7 +491,7 @@ impl Reporter for Judge<'_> {
     #[cold]
     fn mismatch(&mut self, mismatch: &Mismatch<'_>) -> ControlFlow<()> {
         if self.finding.is_none() {
-            let text = self.text(|report| {
+            let text = self.known.report(|report| {
                 let _ = report.mismatch(mismatch);
             });
             *self.finding = Some(Finding {
@@ -498,7 +508,7 @@ impl Reporter for Judge<'_> {
     #[cold]
     fn problem(&mut self, problem: &Problem) -> ControlFlow<()> {
         if self.finding.is_none() {
-            let text = self.text(|report| {
+            let text = self.known.report(|report| {
                 let _ = report.problem(problem);
             });
             *self.finding = Some(Finding {

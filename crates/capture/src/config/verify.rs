@@ -16,6 +16,9 @@ section! {
         default_volatile: bool = (boolean);
         /// State that the core does not report, besides what its format never does.
         absent: Elements = (absent);
+        /// CSRs that are not reported hold what the hart has computed: what instructions
+        /// read of them is compared.
+        check_csrs: bool = (boolean);
     }
 }
 
@@ -51,7 +54,8 @@ mod tests {
     use std::path::Path;
 
     const TEXT: &str = "[verify]\nvolatile = [\"mip\", \"0x10000000:0x1000\"]\n\
-                        default_volatile = false\nabsent = [\"trap.mtval\", \"fpr\"]\n";
+                        default_volatile = false\nabsent = [\"trap.mtval\", \"fpr\"]\n\
+                        check_csrs = true\n";
 
     #[test]
     fn everything_is_read_and_written() {

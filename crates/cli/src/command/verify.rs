@@ -61,6 +61,9 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let entry = machine::entry(&session.config.hart, symbols.as_ref())?;
     let (machine, mut options) = model::build(&hart, &elf, entry)?;
     options.volatile = volatile;
+    let check_csrs = session.config.verify.check_csrs.as_ref();
+    let check_csrs = check_csrs.is_some_and(|check| check.value);
+    options.own_csrs = check_csrs;
     let mut config = format(&session, &mut source, parameters, isa)?;
     absent(args, &session.config, &mut config)?;
     let search = Search {
@@ -104,7 +107,7 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
             let reader = LogReader::new(*kind, &options);
             let head = input.peek(HEAD)?;
             let reader = reader.map_err(|error| not_readable(&args.trace, head, error))?;
-            let stream = LogStream::new(reader, config.clone(), args.hart);
+            let stream = LogStream::new(reader, stream_config(&config, check_csrs), args.hart);
             Some(stream.map_err(trace::SettingsError::from)?)
         }
         _ => None,
@@ -181,6 +184,16 @@ fn volatile(args: &Verify, config: &Config) -> Result<Volatile, Failure> {
         volatile.add_bits(Register::csr(csr::MHARTID), u64::MAX);
     }
     Ok(volatile)
+}
+
+/// How a log becomes a stream: with whatever it has of CSRs, if they are checked.
+fn stream_config(config: &verify::Config, check_csrs: bool) -> verify::Config {
+    let mut config = config.clone();
+    if check_csrs {
+        config.absent.registers = Default::default();
+        config.absent.in_traps = Default::default();
+    }
+    config
 }
 
 /// Adds the state that the trace does not record.
