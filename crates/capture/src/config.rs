@@ -62,6 +62,10 @@
 //! [log.columns]                # a table, or a pattern
 //! pc = "address"               # the name of a column, or its number
 //!
+//! [verify]                     # what is compared
+//! volatile = ["0x10000000:0x1000"] # state that comes from the core
+//! absent = ["trap.mtval"]      # what the core does not report
+//!
 //! [ctr]                        # control transfer records
 //! version = "1.0"              # 1.0 or 0.1.4
 //! depth = 32                   # 16, 32, 64, 128 or 256
@@ -86,6 +90,7 @@ mod read;
 mod tandem;
 mod transport;
 mod value;
+mod verify;
 mod write;
 
 pub use contexts::Contexts;
@@ -106,6 +111,7 @@ pub use read::{ConfigError, Problem};
 pub use tandem::{Tandem, TandemStyle, TandemVersion};
 pub use transport::TransportSection;
 pub use value::{Origin, Setting};
+pub use verify::Verify;
 
 #[cfg(test)]
 mod tests;

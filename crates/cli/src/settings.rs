@@ -8,9 +8,7 @@ use hartrace_analyze::Names;
 use hartrace_capture::config::{Config, Log, Program as ProgramConfig, Setting};
 use hartrace_capture::detect::{Kind, detect};
 use hartrace_capture::program::looks_hexadecimal;
-pub(crate) use hartrace_capture::program::{
-    Elf, Program, Raw, add_boot_code, check_against, check_width,
-};
+pub(crate) use hartrace_capture::program::{Elf, Program, Raw, add_boot_code, check_against};
 use hartrace_capture::program::{ElfFile, RawFile, Remark, SpecError};
 use hartrace_capture::sidecar;
 use hartrace_isa::Isa;

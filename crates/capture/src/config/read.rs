@@ -23,6 +23,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "transport",
     "contexts",
     "log",
+    "verify",
     "trace",
 ];
 /// What is wrong with a configuration, and where.
