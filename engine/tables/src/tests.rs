@@ -8,45 +8,16 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{ArrowDictionaryKeyType, Int32Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, DictionaryArray, RecordBatch};
 use arrow_schema::DataType;
-use hartrace_capture::Recorder;
-use hartrace_capture::config::Config;
+use hartrace_engine_testkit::{self as testkit, elf, run};
 use hartrace_flow::{Effects, HartId, Observer, Step, StepEvents, Wants};
-use hartrace_hart::host::Host;
-use hartrace_hart::{Config as Board, Machine, Platform, Program, Stop};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-
-/// A program of the repository.
-fn elf(name: &str) -> PathBuf {
-    let folder = name.split('-').next().unwrap();
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
-    programs.join(folder).join(format!("{name}.elf"))
-}
-
-/// Runs a program for so many instructions.
-fn run(name: &str, limit: u64, out: &mut impl Observer) {
-    let bytes = std::fs::read(elf(name)).unwrap();
-    let program = Program::from_elf(&bytes).unwrap();
-    let mut board = Board::new(Platform::Virt, program.xlen);
-    board.harts = if name.starts_with("harts") { 2 } else { 1 };
-    let mut machine = Machine::new(board, Host::silent()).unwrap();
-    machine.load(program, None).unwrap();
-    while machine.instructions() < limit {
-        if let Stop::Exit(_) = machine.run(limit - machine.instructions(), out) {
-            break;
-        }
-    }
-    out.finish();
-}
+use std::path::Path;
 
 /// Writes a trace of a program with these settings.
 fn record(folder: &Path, name: &str, format: &str, config: &str, limit: u64) -> TraceSource {
     let path = folder.join(format!("{name}.{format}"));
-    let config = Config::parse(config, Path::new("test.toml")).unwrap();
-    let mut recorder = Recorder::create(&path, elf(name), config).unwrap();
-    run(name, limit, &mut recorder);
-    recorder.close().unwrap();
+    testkit::record(&path, name, config, limit);
     TraceSource::new(&path, &Given::default())
 }
 
@@ -455,9 +426,7 @@ fn the_documentation_has_every_column() {
             columns += &format!("| `{}` | {data_type}{null} | {about} |\n", column.name);
         }
     }
-    let made = format!(
-        "{before}<!-- columns -->\n{columns}\n<!-- end of columns -->\n{after}"
-    );
+    let made = format!("{before}<!-- columns -->\n{columns}\n<!-- end of columns -->\n{after}");
     if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
         std::fs::write(&path, &made).unwrap();
     }
