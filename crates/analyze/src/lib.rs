@@ -73,6 +73,7 @@ pub use coverage::{
     BranchCount, ContextRuns, Coverage, FunctionCoverage, LineCoverage, PartCounter, RunCounter,
     Share, Shares, add_runs,
 };
+pub use demangle::demangle;
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use doubt::Doubts;
 pub use elf::{ElfError, isa_of};
@@ -95,7 +96,7 @@ pub use segments::{Module, Segment, Segments};
 pub use spaces::Spaces;
 pub use stacks::{
     Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Moment, Node, NodeId,
-    Odd, OddJump, OpenCall, Outer, Ran, StackSink, Stacks, Switched, What,
+    Odd, OddJump, OpenCall, Outer, Ran, SavedSink, StackSink, Stacks, Switched, What,
 };
 pub use symbols::Symbols;
 pub use timeline::{
