@@ -119,7 +119,8 @@ fn check(name: &str, entries: &mut [Entry], options: CheckOptions) -> Option<(us
         }
     }
     let finding = checker.finish().cloned();
-    assert!(checker.counters().instructions() + 1 >= entries.len() as u64);
+    let counters = checker.counters();
+    assert!(counters.instructions() + counters.interrupts + 1 >= entries.len() as u64);
     finding.map(|finding| (entries.len(), finding))
 }
 
@@ -257,6 +258,44 @@ fn an_interrupt_that_is_disabled_is_found() {
     assert_eq!(call, taken + 3);
     assert_eq!(finding.differences[0].field, Field::Interrupt);
     assert!(finding.text.contains("interrupt"), "{}", finding.text);
+}
+
+/// As SERV does: an interrupt is a trap of the instruction that it comes before.
+#[test]
+fn an_interrupt_shown_as_a_trap_is_taken_if_it_is_enabled() {
+    let options = CheckOptions::default();
+    let name = "timer/timer-rv32gc.elf";
+    let mut entries = run(name, 20_000, options);
+    let mut taken = 0;
+    for at in (0..entries.len()).rev() {
+        if entries[at].handler.take().is_some() {
+            let mut trapped = entries[at].clone();
+            trapped.regs.clear();
+            trapped.accesses.clear();
+            trapped.pc = entries[at - 1].next.unwrap();
+            // Whatever it is, it does not trap.
+            trapped.bits = Some(0x13);
+            trapped.trap = Some(EntryTrap {
+                cause: Cause::Exception(None),
+                tval: None,
+            });
+            entries.insert(at, trapped);
+            taken += 1;
+        }
+    }
+    assert!(taken > 3, "{taken}");
+    let found = check(name, &mut entries, options);
+    assert!(found.is_none(), "{}", found.unwrap().1.text);
+    // Where none is enabled, it is a difference.
+    let at = entries
+        .iter()
+        .position(|entry| entry.bits == Some(0x13))
+        .unwrap();
+    let mut wrong = entries[at].clone();
+    wrong.pc = entries[at + 3].pc;
+    entries.insert(at + 3, wrong);
+    let (_, finding) = check(name, &mut entries, options).unwrap();
+    assert_eq!(finding.pc, entries[at + 3].pc);
 }
 
 #[test]
