@@ -6,7 +6,7 @@ use hartrace_capture::config::Config;
 use hartrace_capture::program::{Elf, read_named};
 use hartrace_capture::trace::SettingsError;
 use hartrace_capture::verify::{Counters, Options, Register, Reporter, Verifier, Volatile};
-use hartrace_flow::{Cause, Effects, HartId, Observer, Step, TrapStep, Wants};
+use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, Step, TrapStep, Wants};
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, csr};
 use hartrace_logs::{Entry, EntryOptions, EntrySteps, LineErrorKind};
@@ -56,14 +56,12 @@ impl Default for CheckOptions {
 impl CheckOptions {
     /// Names of what the port does not show.
     fn absent(&self) -> Vec<&'static str> {
-        let mut names = Vec::new();
+        // What a trap does to the status is known without being shown.
+        let mut names = vec!["trap.mstatus", "trap.sstatus"];
         for (shown, absent) in [
             (self.registers, &["gpr"][..]),
             (self.floats, &["fpr"]),
-            (
-                self.csrs,
-                &["csr", "trap.csr", "trap.mstatus", "trap.sstatus"],
-            ),
+            (self.csrs, &["csr", "trap.csr"]),
             (self.memory, &["store"]),
             (self.modes, &["priv"]),
         ] {
@@ -127,6 +125,8 @@ pub struct Checker {
     finding: Option<Finding>,
     /// Interrupts that the hart could not explain, so far.
     unexplained: u64,
+    /// The mode that the first instruction has to be in, if it is known where that is.
+    first_mode: Option<Mode>,
 }
 
 /// What a report has to know.
@@ -215,6 +215,7 @@ impl Checker {
             next: start,
             finding: None,
             unexplained: 0,
+            first_mode: start.map(|_| Mode::M),
         })
     }
 
@@ -250,6 +251,9 @@ impl Checker {
         let from = self.next;
         if from.is_some_and(|next| next != entry.pc) && entry.handler.is_none() {
             self.jumped(entry);
+        }
+        if let Some(mode) = self.first_mode.take() {
+            self.started(entry, mode);
         }
         if entry.trap.is_some() {
             // What could not be fetched has no bits; that the hart tried it is enough.
@@ -332,6 +336,19 @@ impl Checker {
             actual: Some(entry.pc),
         };
         self.find(entry.pc, difference);
+    }
+
+    /// The first instruction: a hart starts in machine mode.
+    #[cold]
+    fn started(&mut self, entry: &Entry, expected: Mode) {
+        if let Some(mode) = entry.mode.filter(|mode| *mode != expected) {
+            let difference = Difference {
+                field: Field::Mode,
+                expected: Some(expected.code().into()),
+                actual: Some(mode.code().into()),
+            };
+            self.find(entry.pc, difference);
+        }
     }
 
     /// Gives the verifier what an entry has become; whether it was an interrupt that the

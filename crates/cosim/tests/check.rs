@@ -3,7 +3,7 @@
 
 use hartrace_capture::config::Config;
 use hartrace_cosim::{CheckOptions, Checker, Finding, machine};
-use hartrace_flow::{Cause, Effects, HartId, Observer, RegId, Step, Wants};
+use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, RegId, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config as HartConfig, Platform, Program};
 use hartrace_isa::Xlen;
@@ -335,6 +335,12 @@ fn a_start_that_is_configured_is_checked() {
         let found = checker.retire(&mut entries[0]).unwrap();
         assert_eq!(found.is_none(), agrees, "{found:?}");
     }
+    // So is the mode.
+    let config = config(name, &format!("[hart]\nentry = {start:#x}\n"));
+    let mut checker = Checker::new(config, Vec::new(), options, &mut |_| {}).unwrap();
+    entries[0].mode = Some(Mode::U);
+    let finding = checker.retire(&mut entries[0]).unwrap().unwrap();
+    assert_eq!(finding.differences[0].field, Field::Mode);
 }
 
 #[test]
