@@ -125,6 +125,8 @@ pub struct Checker {
     finding: Option<Finding>,
     /// Interrupts that the hart could not explain, so far.
     unexplained: u64,
+    /// Where the hart starts after a reset, if the settings say it.
+    start: Option<u64>,
     /// The mode that the first instruction has to be in, if it is known where that is.
     first_mode: Option<Mode>,
 }
@@ -215,6 +217,7 @@ impl Checker {
             next: start,
             finding: None,
             unexplained: 0,
+            start,
             first_mode: start.map(|_| Mode::M),
         })
     }
@@ -313,7 +316,7 @@ impl Checker {
             };
             self.steps.flush(&mut stream);
             self.encoder.step(step, &Effects::NONE, &mut self.bytes);
-            self.next = None;
+            (self.next, self.first_mode) = (self.start, self.start.map(|_| Mode::M));
             let _ = self.compare();
         }
         self.finding.as_ref()
