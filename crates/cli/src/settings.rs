@@ -22,7 +22,7 @@ use std::path::Path;
 pub(crate) fn names_of(elf: &[Elf]) -> Names {
     let mut names = Names::new();
     for elf in elf {
-        let _ = names.add_symbols(elf.symbols(), elf.bias());
+        let _ = names.add_program(elf.symbols(), &elf.bytes, elf.bias());
     }
     names
 }

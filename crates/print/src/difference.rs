@@ -83,7 +83,8 @@ fn instructions(
         last = line.map(|line| (line.file, line.line));
         let insn = run.image.fetch(SpaceId::FIRST, pc);
         let code = insn.map_or("(no code)".to_owned(), |insn| {
-            instruction_text(pc, &insn, run.places.names())
+            let names = run.places.names().within(run.image, SpaceId::FIRST);
+            instruction_text(pc, &insn, names)
         });
         writeln!(out, "    {code:<36}  {}", run.places.at(pc))?;
     }

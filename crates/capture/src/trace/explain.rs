@@ -481,7 +481,7 @@ impl Packets {
         to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
         match etrace::Packet::read(payload, &self.layout) {
             Ok(packet) => {
-                to.name = Some(Cow::Borrowed(packet.name()));
+                to.name = Some(Cow::Borrowed(packet.name().as_str()));
                 to.address = self.follower.packet(src, &packet);
                 if view == View::Lines {
                     to.meaning = packet.meaning(&self.config);
@@ -506,7 +506,7 @@ impl Packets {
         to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
         match data.read(payload) {
             Ok(packet) => {
-                to.name = Some(Cow::Borrowed(packet.name()));
+                to.name = Some(Cow::Borrowed(packet.name().as_str()));
                 let access = data.access(&packet);
                 to.address = access.filter(|a| a.has_address).map(|a| a.access.addr);
                 if view == View::Lines {
