@@ -6,7 +6,9 @@ use hartrace_capture::config::Config;
 use hartrace_capture::program::{Elf, read_named};
 use hartrace_capture::trace::SettingsError;
 use hartrace_capture::verify::{Counters, Options, Register, Reporter, Verifier, Volatile};
-use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, Step, TrapStep, Wants};
+use hartrace_flow::{
+    Cause, Effects, HartId, Mode, Model as _, Observer, Place, Step, TrapStep, Wants,
+};
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, csr};
 use hartrace_logs::{Entry, EntryOptions, EntrySteps, LineErrorKind};
@@ -16,6 +18,9 @@ use hartrace_tandem::verify::{Difference, Field, Mismatch};
 use hartrace_tandem::{Encoder, Group, Problem};
 use std::ops::ControlFlow;
 use std::path::Path;
+
+const MRET: u32 = 0x3020_0073;
+const SRET: u32 = 0x1020_0073;
 
 /// What the port of a core shows, and what is checked besides the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,6 +267,9 @@ impl Checker {
             // What could not be fetched has no bits; that the hart tried it is enough.
             entry.bits.get_or_insert(0);
         }
+        if matches!(entry.bits, Some(MRET | SRET)) && entry.trap.is_none() {
+            self.returns(entry);
+        }
         let hart = entry.hart;
         let mut stream = Stream {
             encoder: &mut self.encoder,
@@ -339,6 +347,19 @@ impl Checker {
             actual: Some(entry.pc),
         };
         self.find(entry.pc, difference);
+    }
+
+    /// A return from a trap. Some ports show the address after it as the next one; where it
+    /// really leads is seen by the next instruction, which has to be where the hart goes.
+    #[cold]
+    fn returns(&mut self, entry: &mut Entry) {
+        let epc = match entry.bits {
+            Some(MRET) => csr::MEPC,
+            _ => csr::SEPC,
+        };
+        if let Ok(epc) = self.verifier.model().read(Place::Csr(epc)) {
+            entry.next = Some(epc);
+        }
     }
 
     /// The first instruction: a hart starts in machine mode.

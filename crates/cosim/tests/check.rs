@@ -298,6 +298,27 @@ fn an_interrupt_shown_as_a_trap_is_taken_if_it_is_enabled() {
     assert_eq!(finding.pc, entries[at + 3].pc);
 }
 
+/// As Ibex does: the next pc of mret is the address after it.
+#[test]
+fn a_return_from_a_trap_is_checked_by_where_it_leads() {
+    let options = CheckOptions::default();
+    let name = "timer/timer-rv32gc.elf";
+    let mut entries = run(name, 20_000, options);
+    let mut last = 0;
+    for (at, entry) in entries.iter_mut().enumerate() {
+        if entry.bits == Some(0x3020_0073) {
+            entry.next = Some(entry.pc + 4);
+            last = at;
+        }
+    }
+    let found = check(name, &mut entries, options);
+    assert!(found.is_none(), "{}", found.unwrap().1.text);
+    entries.truncate(last + 2);
+    entries[last + 1].pc += 2;
+    let (call, finding) = check(name, &mut entries, options).unwrap();
+    assert_eq!((call, finding.pc), (last + 1, entries[last + 1].pc));
+}
+
 #[test]
 fn nothing_is_compared_after_a_difference_until_the_caller_goes_on() {
     let options = CheckOptions::default();
