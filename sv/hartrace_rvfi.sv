@@ -127,6 +127,8 @@ module hartrace_rvfi #(
 
     final if (!stopped) begin
         if (`HARTRACE_FINISH != 0) `HARTRACE_REPORT;
+        else if (`HARTRACE_COUNT == 0)
+            $display("hartrace: nothing was checked: rvfi_valid was never set");
         else $display("hartrace: %0d instructions agree", `HARTRACE_COUNT);
     end
 endmodule

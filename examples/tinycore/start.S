@@ -1,4 +1,5 @@
 # Start and trap entry of the program for tinycore.
+    .file   "start.S"
     .section .text.start
     .globl _start
 _start:

@@ -6,7 +6,9 @@ use hartrace_capture::config::Config;
 use hartrace_capture::program::{Elf, read_named};
 use hartrace_capture::trace::SettingsError;
 use hartrace_capture::verify::{Counters, Options, Register, Reporter, Verifier, Volatile};
-use hartrace_flow::{Cause, Effects, HartId, Observer, Step, TrapStep, Wants};
+use hartrace_flow::{
+    Cause, Effects, HartId, Mode, Model as _, Observer, Place, Step, TrapStep, Wants,
+};
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, csr};
 use hartrace_logs::{Entry, EntryOptions, EntrySteps, LineErrorKind};
@@ -16,6 +18,9 @@ use hartrace_tandem::verify::{Difference, Field, Mismatch};
 use hartrace_tandem::{Encoder, Group, Problem};
 use std::ops::ControlFlow;
 use std::path::Path;
+
+const MRET: u32 = 0x3020_0073;
+const SRET: u32 = 0x1020_0073;
 
 /// What the port of a core shows, and what is checked besides the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +61,12 @@ impl Default for CheckOptions {
 impl CheckOptions {
     /// Names of what the port does not show.
     fn absent(&self) -> Vec<&'static str> {
-        let mut names = Vec::new();
+        // What a trap does to the status is known without being shown.
+        let mut names = vec!["trap.mstatus", "trap.sstatus"];
         for (shown, absent) in [
             (self.registers, &["gpr"][..]),
             (self.floats, &["fpr"]),
-            (
-                self.csrs,
-                &["csr", "trap.csr", "trap.mstatus", "trap.sstatus"],
-            ),
+            (self.csrs, &["csr", "trap.csr"]),
             (self.memory, &["store"]),
             (self.modes, &["priv"]),
         ] {
@@ -127,6 +130,10 @@ pub struct Checker {
     finding: Option<Finding>,
     /// Interrupts that the hart could not explain, so far.
     unexplained: u64,
+    /// Where the hart starts after a reset, if the settings say it.
+    start: Option<u64>,
+    /// The mode that the first instruction has to be in, if it is known where that is.
+    first_mode: Option<Mode>,
 }
 
 /// What a report has to know.
@@ -215,6 +222,8 @@ impl Checker {
             next: start,
             finding: None,
             unexplained: 0,
+            start,
+            first_mode: start.map(|_| Mode::M),
         })
     }
 
@@ -251,9 +260,15 @@ impl Checker {
         if from.is_some_and(|next| next != entry.pc) && entry.handler.is_none() {
             self.jumped(entry);
         }
+        if let Some(mode) = self.first_mode.take() {
+            self.started(entry, mode);
+        }
         if entry.trap.is_some() {
             // What could not be fetched has no bits; that the hart tried it is enough.
             entry.bits.get_or_insert(0);
+        }
+        if matches!(entry.bits, Some(MRET | SRET)) && entry.trap.is_none() {
+            self.returns(entry);
         }
         let hart = entry.hart;
         let mut stream = Stream {
@@ -309,7 +324,7 @@ impl Checker {
             };
             self.steps.flush(&mut stream);
             self.encoder.step(step, &Effects::NONE, &mut self.bytes);
-            self.next = None;
+            (self.next, self.first_mode) = (self.start, self.start.map(|_| Mode::M));
             let _ = self.compare();
         }
         self.finding.as_ref()
@@ -332,6 +347,32 @@ impl Checker {
             actual: Some(entry.pc),
         };
         self.find(entry.pc, difference);
+    }
+
+    /// A return from a trap. Some ports show the address after it as the next one; where it
+    /// really leads is seen by the next instruction, which has to be where the hart goes.
+    #[cold]
+    fn returns(&mut self, entry: &mut Entry) {
+        let epc = match entry.bits {
+            Some(MRET) => csr::MEPC,
+            _ => csr::SEPC,
+        };
+        if let Ok(epc) = self.verifier.model().read(Place::Csr(epc)) {
+            entry.next = Some(epc);
+        }
+    }
+
+    /// The first instruction: a hart starts in machine mode.
+    #[cold]
+    fn started(&mut self, entry: &Entry, expected: Mode) {
+        if let Some(mode) = entry.mode.filter(|mode| *mode != expected) {
+            let difference = Difference {
+                field: Field::Mode,
+                expected: Some(expected.code().into()),
+                actual: Some(mode.code().into()),
+            };
+            self.find(entry.pc, difference);
+        }
     }
 
     /// Gives the verifier what an entry has become; whether it was an interrupt that the

@@ -3,7 +3,7 @@
 
 use hartrace_capture::config::Config;
 use hartrace_cosim::{CheckOptions, Checker, Finding, machine};
-use hartrace_flow::{Cause, Effects, HartId, Observer, RegId, Step, Wants};
+use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, RegId, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config as HartConfig, Platform, Program};
 use hartrace_isa::Xlen;
@@ -119,7 +119,8 @@ fn check(name: &str, entries: &mut [Entry], options: CheckOptions) -> Option<(us
         }
     }
     let finding = checker.finish().cloned();
-    assert!(checker.counters().instructions() + 1 >= entries.len() as u64);
+    let counters = checker.counters();
+    assert!(counters.instructions() + counters.interrupts + 1 >= entries.len() as u64);
     finding.map(|finding| (entries.len(), finding))
 }
 
@@ -259,6 +260,65 @@ fn an_interrupt_that_is_disabled_is_found() {
     assert!(finding.text.contains("interrupt"), "{}", finding.text);
 }
 
+/// As SERV does: an interrupt is a trap of the instruction that it comes before.
+#[test]
+fn an_interrupt_shown_as_a_trap_is_taken_if_it_is_enabled() {
+    let options = CheckOptions::default();
+    let name = "timer/timer-rv32gc.elf";
+    let mut entries = run(name, 20_000, options);
+    let mut taken = 0;
+    for at in (0..entries.len()).rev() {
+        if entries[at].handler.take().is_some() {
+            let mut trapped = entries[at].clone();
+            trapped.regs.clear();
+            trapped.accesses.clear();
+            trapped.pc = entries[at - 1].next.unwrap();
+            // Whatever it is, it does not trap.
+            trapped.bits = Some(0x13);
+            trapped.trap = Some(EntryTrap {
+                cause: Cause::Exception(None),
+                tval: None,
+            });
+            entries.insert(at, trapped);
+            taken += 1;
+        }
+    }
+    assert!(taken > 3, "{taken}");
+    let found = check(name, &mut entries, options);
+    assert!(found.is_none(), "{}", found.unwrap().1.text);
+    // Where none is enabled, it is a difference.
+    let at = entries
+        .iter()
+        .position(|entry| entry.bits == Some(0x13))
+        .unwrap();
+    let mut wrong = entries[at].clone();
+    wrong.pc = entries[at + 3].pc;
+    entries.insert(at + 3, wrong);
+    let (_, finding) = check(name, &mut entries, options).unwrap();
+    assert_eq!(finding.pc, entries[at + 3].pc);
+}
+
+/// As Ibex does: the next pc of mret is the address after it.
+#[test]
+fn a_return_from_a_trap_is_checked_by_where_it_leads() {
+    let options = CheckOptions::default();
+    let name = "timer/timer-rv32gc.elf";
+    let mut entries = run(name, 20_000, options);
+    let mut last = 0;
+    for (at, entry) in entries.iter_mut().enumerate() {
+        if entry.bits == Some(0x3020_0073) {
+            entry.next = Some(entry.pc + 4);
+            last = at;
+        }
+    }
+    let found = check(name, &mut entries, options);
+    assert!(found.is_none(), "{}", found.unwrap().1.text);
+    entries.truncate(last + 2);
+    entries[last + 1].pc += 2;
+    let (call, finding) = check(name, &mut entries, options).unwrap();
+    assert_eq!((call, finding.pc), (last + 1, entries[last + 1].pc));
+}
+
 #[test]
 fn nothing_is_compared_after_a_difference_until_the_caller_goes_on() {
     let options = CheckOptions::default();
@@ -296,6 +356,12 @@ fn a_start_that_is_configured_is_checked() {
         let found = checker.retire(&mut entries[0]).unwrap();
         assert_eq!(found.is_none(), agrees, "{found:?}");
     }
+    // So is the mode.
+    let config = config(name, &format!("[hart]\nentry = {start:#x}\n"));
+    let mut checker = Checker::new(config, Vec::new(), options, &mut |_| {}).unwrap();
+    entries[0].mode = Some(Mode::U);
+    let finding = checker.retire(&mut entries[0]).unwrap().unwrap();
+    assert_eq!(finding.differences[0].field, Field::Mode);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::{describe, settings};
 use hartrace_capture::program::Elf;
 use hartrace_cosim::{CheckOptions, Checker, Finding};
 use hartrace_flow::{Cause, RegId};
-use hartrace_isa::Xlen;
+use hartrace_isa::{Xlen, csr};
 use hartrace_logs::{Entry, EntryTrap, Rvfi, RvfiMemory};
 use hartrace_tandem::verify::Field;
 use std::ffi::{CStr, CString};
@@ -149,6 +149,9 @@ impl Check {
         if !writes.is_empty() && !add(&mut self.entry, writes) {
             return self.refuse(HARTRACE_ARGUMENT, WRONG_WRITE);
         }
+        if self.entry.trap.is_some() && !writes.is_empty() {
+            add_trap_csrs(&mut self.entry, checker.isa().xlen());
+        }
         match checker.retire(&mut self.entry) {
             Ok(None) => HARTRACE_OK,
             Ok(Some(finding)) => {
@@ -261,26 +264,43 @@ fn fill(entry: &mut Entry, retired: &Retired, xlen: Xlen) {
     };
     rvfi.fill(entry);
     if has(HARTRACE_HAS_CAUSE | HARTRACE_HAS_TVAL) && (rvfi.trap || rvfi.intr) {
-        add_cause(entry, retired, xlen);
+        let cause = has(HARTRACE_HAS_CAUSE).then_some(retired.cause);
+        let tval = has(HARTRACE_HAS_TVAL).then_some(retired.tval);
+        add_cause(entry, (cause, tval), xlen);
     }
 }
 
-/// What a core reports about a trap.
+/// What a core reports about a trap: xcause and xtval.
 #[cold]
-fn add_cause(entry: &mut Entry, retired: &Retired, xlen: Xlen) {
-    let has = |bit: u32| retired.valid & bit != 0;
+fn add_cause(entry: &mut Entry, (cause, tval): (Option<u64>, Option<u64>), xlen: Xlen) {
     let top = xlen.bits() - 1;
-    let code = (retired.cause & !(1 << top)) as u32;
-    let code = has(HARTRACE_HAS_CAUSE).then_some(code);
-    let interrupt = retired.cause >> top & 1 != 0;
+    let interrupt = cause.is_some_and(|cause| cause >> top & 1 != 0);
+    let code = cause.map(|cause| (cause & !(1 << top)) as u32);
     if let Some(trap) = &mut entry.trap {
         *trap = EntryTrap {
-            cause: Cause::Exception(code),
-            tval: has(HARTRACE_HAS_TVAL).then_some(xlen.wrap(retired.tval)),
+            cause: match interrupt {
+                true => Cause::Interrupt(code),
+                false => Cause::Exception(code),
+            },
+            tval: tval.map(|tval| xlen.wrap(tval)),
         };
     }
     if entry.handler.is_some() && interrupt {
         entry.handler = Some(Cause::Interrupt(code));
+    }
+}
+
+/// The CSRs that a trap has written say what it was.
+#[cold]
+fn add_trap_csrs(entry: &mut Entry, xlen: Xlen) {
+    let csr = |numbers: [u16; 2]| {
+        let mut writes = entry.csrs.iter();
+        writes.find_map(|write| numbers.contains(&write.csr).then_some(write.value))
+    };
+    let cause = csr([csr::MCAUSE, csr::SCAUSE]);
+    let tval = csr([csr::MTVAL, csr::STVAL]);
+    if cause.is_some() {
+        add_cause(entry, (cause, tval), xlen);
     }
 }
 

@@ -3,6 +3,7 @@
 use hartrace_flow::{Cause, Mode, RegId};
 use hartrace_isa::Xlen;
 
+use crate::entry::MemoryOp;
 use crate::{Entry, EntryAccess, EntryTrap};
 
 /// The signals of one lane of the RISC-V Formal Interface in a cycle in which its
@@ -87,14 +88,14 @@ impl Rvfi {
             entry.reg(RegId::X(number), value);
         }
         if let Some(memory) = &self.memory {
-            memory.fill(entry);
+            memory.fill(self.insn, entry);
         }
     }
 }
 
 impl RvfiMemory {
     #[inline]
-    fn fill(&self, entry: &mut Entry) {
+    fn fill(&self, insn: u32, entry: &mut Entry) {
         for (store, mask, data) in [
             (false, self.rmask, self.rdata),
             (true, self.wmask, self.wdata),
@@ -103,6 +104,10 @@ impl RvfiMemory {
                 continue;
             }
             let (offset, bytes) = (mask.trailing_zeros(), mask.count_ones());
+            // Some ports read whole words: which bytes it is about they do not show.
+            if !store && bytes > 1 << MemoryOp::of(insn, false).size() {
+                continue;
+            }
             // No access has holes.
             let whole = bytes.is_power_of_two()
                 && (u32::from(mask) >> offset).count_ones() == (mask >> offset).trailing_ones();
@@ -169,6 +174,29 @@ mod tests {
             let memory = Some(RvfiMemory { wmask, ..memory });
             let entry = entry(&Rvfi { memory, ..rvfi });
             assert!(entry.incomplete && entry.accesses.is_empty(), "{wmask:b}");
+        }
+    }
+
+    #[test]
+    fn a_load_of_more_than_it_needs_has_no_address() {
+        for (insn, rmask, there) in [
+            (0x0000_4503, 0b1111, false), // lbu a0,0(zero)
+            (0x0000_4503, 0b0100, true),
+            (0x0000_5503, 0b1111, false), // lhu
+            (0x0000_2503, 0b1111, true),  // lw
+            (0x0000_4108, 0b1111, true),  // c.lw
+        ] {
+            let memory = Some(RvfiMemory {
+                rmask,
+                ..RvfiMemory::default()
+            });
+            let entry = entry(&Rvfi {
+                insn,
+                memory,
+                ..Rvfi::default()
+            });
+            assert!(!entry.incomplete);
+            assert_eq!(!entry.accesses.is_empty(), there, "{insn:x} {rmask:b}");
         }
     }
 
