@@ -23,6 +23,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "transport",
     "contexts",
     "log",
+    "wave",
     "trace",
 ];
 /// What is wrong with a configuration, and where.

@@ -9,7 +9,9 @@ use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Assume, Plain, Reading, has_time, recognise_boot};
+use hartrace_capture::log::{
+    self as capture_log, Assume, Plain, Reading, has_time, recognise_boot,
+};
 use hartrace_capture::trace::WriteOptions;
 use hartrace_flow::{Image, Mode, Observer};
 use hartrace_print::diagnostic::{Code, log, trace};
@@ -23,8 +25,8 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     )?;
     let mut program = session.load()?;
     let mut input = Input::open(&args.input)?;
-    let head = input.peek(HEAD)?;
-    let kind = chosen(detect(head), &session.config);
+    let kind = chosen(detect(input.peek(HEAD)?), &session.config);
+    let head = capture_log::head(kind, &mut input)?;
     let timed = has_time(kind, head, &session.config);
     let mut image = program.image()?;
     recognise_boot(kind, head, &mut program, image.as_mut());

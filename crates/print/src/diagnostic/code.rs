@@ -99,6 +99,10 @@ codes! {
     Unconfirmed "HT0127" exit 3,
     /// Something that a code history cannot be made of.
     BadCodeSource "HT0128" exit 1,
+    /// A waveform whose port is not known.
+    NoPort "HT0129" exit 5,
+    /// A waveform whose header cannot be read.
+    BadWave "HT0130" exit 5,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.
