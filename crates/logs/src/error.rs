@@ -31,15 +31,17 @@ pub struct Moment {
 /// `1,250 ns`: in the unit of the source, or one up to nanoseconds in which it is whole.
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(mut exponent) = self.exponent else {
+        let Some(exponent) = self.exponent else {
             return grouped(self.ticks.into(), f);
         };
+        // No format has others.
+        let mut exponent = exponent.clamp(-15, 2);
         let mut ticks = u128::from(self.ticks);
         while exponent.rem_euclid(3) != 0 || exponent > 0 {
             ticks = ticks.saturating_mul(10);
             exponent -= 1;
         }
-        while exponent < -9 && (ticks % 1000 == 0 || exponent < -15) {
+        while exponent < -9 && ticks % 1000 == 0 {
             ticks /= 1000;
             exponent += 3;
         }

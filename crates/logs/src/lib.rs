@@ -66,7 +66,7 @@ mod text;
 mod tests;
 
 pub use blocks::BlockSteps;
-pub use csv::ingress::{IngressColumns, IngressReader, IngressRow, Iretire};
+pub use csv::ingress::{IngressColumns, IngressCycle, IngressReader, IngressRow, Iretire};
 pub use csv::pc_trace::SpikeCsvReader;
 pub use csv::write::{IngressWriter, RowError};
 pub use entry::{Entry, EntryAccess, EntryOptions, EntrySteps, EntryTrap, access_size};
