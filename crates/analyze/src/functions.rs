@@ -322,13 +322,17 @@ impl Functions {
     }
 }
 
+/// Labels that name no code: an assembler's own, and that of all entries of a procedure
+/// linkage table, each of which is called by itself.
+const NOT_CODE: [&str; 2] = [".L0 ", "_PROCEDURE_LINKAGE_TABLE_"];
+
 /// What compilers add to the name of the part of a function that seldom runs.
 const COLD: &str = ".cold";
 
 /// The functions of a section, by address and without overlaps.
 fn of_section(symbols: &Symbols, section: usize, bounds: (u64, u64)) -> Vec<Candidate<'_>> {
-    let here =
-        |s: &&Symbol| s.place == Place::Section(section) && !s.is_mapping() && s.name != ".L0 ";
+    let is_own = |s: &Symbol| s.is_mapping() || NOT_CODE.contains(&s.name.as_ref());
+    let here = |s: &&Symbol| s.place == Place::Section(section) && !is_own(s);
     let all: Vec<&Symbol> = symbols.all().iter().filter(here).collect();
     let typed = all.iter().filter(|s| s.is_function() || s.synthetic);
     let mut found = disjoint(typed.copied(), bounds);

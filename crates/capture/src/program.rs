@@ -5,6 +5,7 @@ mod debug;
 mod identity;
 mod load;
 mod symbols;
+mod whereabouts;
 
 pub use debug::DebugFile;
 pub use identity::Identity;

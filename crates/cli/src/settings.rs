@@ -22,7 +22,9 @@ use std::path::Path;
 pub(crate) fn names_of(elf: &[Elf]) -> Names {
     let mut names = Names::new();
     for elf in elf {
-        let _ = names.add_program(elf.symbols(), &elf.bytes, elf.bias());
+        for bias in elf.biases() {
+            let _ = names.add_program(elf.symbols(), &elf.bytes, bias);
+        }
     }
     names
 }

@@ -1,6 +1,7 @@
 //! Reads programs into memory.
 
 use super::debug::{self, DebugFile};
+use super::whereabouts::whereabouts;
 use super::{ElfFile, RawFile};
 use crate::code_history::{CodeFile, CodeFileError};
 use crate::config::{Config, Machine, Origin, Setting};
@@ -58,6 +59,8 @@ pub struct Elf {
     pub info: ElfInfo,
     /// The file with its symbols and lines, where it has none itself.
     pub debug: Option<DebugFile>,
+    /// What is added to its addresses, if code histories show where it ran.
+    found: Vec<u64>,
 }
 
 /// A raw binary, read.
@@ -173,6 +176,8 @@ pub enum Remark {
     IsaAssumed(String),
     /// A base is given for a program that was linked to fixed addresses.
     FixedAddresses(PathBuf),
+    /// The bases at which a position-independent program ran.
+    Found(PathBuf, Vec<u64>),
 }
 
 impl fmt::Display for Remark {
@@ -189,6 +194,10 @@ impl fmt::Display for Remark {
                 "{} is linked to fixed addresses, but a base is given",
                 path.display()
             ),
+            Remark::Found(path, bases) => {
+                write!(f, "{} ran at", path.display())?;
+                bases.iter().try_for_each(|base| write!(f, " {base:#x}"))
+            }
         }
     }
 }
@@ -211,6 +220,16 @@ impl Program {
         elf.iter_mut().for_each(|elf| elf.find_debug(folders));
         let raw = read_named(&config.program.raw, Raw::read)?;
         let code = read_named(&config.program.code, |file| Code::read(file))?;
+        for elf in elf.iter_mut().filter(|elf| elf.is_loaded_anywhere()) {
+            let histories = code.iter().map(|code| &code.code.history);
+            elf.found = whereabouts(&elf.bytes, histories);
+            if !elf.found.is_empty() {
+                let segments = elf.info.segments.iter();
+                let low = segments.map(|segment| segment.address).min().unwrap_or(0);
+                let bases = elf.found.iter().map(|bias| bias.wrapping_add(low));
+                remark(Remark::Found(elf.file.file.clone(), bases.collect()));
+            }
+        }
         if config.program.isa.is_none() {
             let known = code.first().map(|code| Setting {
                 value: code.code.isa.to_string(),
@@ -339,6 +358,7 @@ impl Elf {
             bytes,
             info,
             debug: None,
+            found: Vec::new(),
         })
     }
 
@@ -366,11 +386,21 @@ impl Elf {
         }
     }
 
-    /// What is added to its addresses.
+    /// Whether an operating system chooses its addresses, and none is given.
+    fn is_loaded_anywhere(&self) -> bool {
+        self.info.kind == ElfKind::Shared && self.file.base.is_none()
+    }
+
+    /// What is added to its addresses: several numbers, if code histories show that it ran
+    /// at several places.
     #[must_use]
-    pub fn bias(&self) -> u64 {
+    pub fn biases(&self) -> Vec<u64> {
+        if !self.found.is_empty() {
+            return self.found.clone();
+        }
         let base = self.file.base;
-        base.map_or(0, |base| elf_bias(&self.bytes, base).unwrap_or(base))
+        let bias = base.map_or(0, |base| elf_bias(&self.bytes, base).unwrap_or(base));
+        vec![bias]
     }
 }
 

@@ -255,7 +255,7 @@ pub fn named_in(origin: &Origin, diagnostic: Diagnostic) -> Diagnostic {
 #[must_use]
 pub fn remark(remark: &Remark) -> Option<Diagnostic> {
     match remark {
-        Remark::IsaFrom(..) => None,
+        Remark::IsaFrom(..) | Remark::Found(..) => None,
         Remark::IsaAssumed(_) => Some(
             Diagnostic::new(Code::Guessed, remark.to_string())
                 .help("give the instruction set with --isa"),
