@@ -441,7 +441,9 @@ impl Core {
             return true;
         };
         let mode = model.read(Place::Mode).unwrap_or(3);
-        if code >= 16 {
+        let known =
+            self.options.own_csrs && mie.checked_shr(code).is_some_and(|bits| bits & 1 != 0);
+        if code >= 16 && !known {
             // Not one of those that the architecture defines.
             return true;
         }
