@@ -66,6 +66,14 @@
 //! volatile = ["0x10000000:0x1000"] # state that comes from the core
 //! absent = ["trap.mtval"]      # what the core does not report
 //!
+//! [wave]                       # the port in a waveform
+//! port = "rvfi"                # rvfi, ingress or cva6
+//! scope = "tb.core0"
+//! clock = "tb.clk"
+//!
+//! [wave.signals]               # single signals of it
+//! valid = "tb.core0.retired"
+//!
 //! [ctr]                        # control transfer records
 //! version = "1.0"              # 1.0 or 0.1.4
 //! depth = 32                   # 16, 32, 64, 128 or 256
@@ -91,6 +99,7 @@ mod tandem;
 mod transport;
 mod value;
 mod verify;
+mod wave;
 mod write;
 
 pub use contexts::Contexts;
@@ -112,6 +121,7 @@ pub use tandem::{Tandem, TandemStyle, TandemVersion};
 pub use transport::TransportSection;
 pub use value::{Origin, Setting};
 pub use verify::Verify;
+pub use wave::{Wave, WaveSignals};
 
 #[cfg(test)]
 mod tests;

@@ -67,11 +67,11 @@ mod text;
 mod tests;
 
 pub use blocks::BlockSteps;
-pub use csv::ingress::{IngressColumns, IngressReader, IngressRow, Iretire};
+pub use csv::ingress::{IngressColumns, IngressCycle, IngressReader, IngressRow, Iretire};
 pub use csv::pc_trace::SpikeCsvReader;
 pub use csv::write::{IngressWriter, RowError};
-pub use entry::{Entry, EntryAccess, EntryOptions, EntrySteps, EntryTrap};
-pub use error::{Excerpt, LineError, LineErrorKind};
+pub use entry::{Entry, EntryAccess, EntryOptions, EntrySteps, EntryTrap, access_size};
+pub use error::{Excerpt, LineError, LineErrorKind, Moment};
 pub use formats::{Carries, Column, Columns, ColumnsError, FormatReader, LogFormat};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};

@@ -1,5 +1,7 @@
 //! The same signals in all formats, at every size of chunks, and files that are damaged.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice)]
+
 mod ghw_file;
 
 use ghw_file::GhwFile;

@@ -16,6 +16,7 @@ use super::tandem::Tandem;
 use super::transport::TransportSection;
 use super::value::Setting;
 use super::verify::Verify;
+use super::wave::Wave;
 use super::write::Writer;
 use crate::input::{Input, InputError};
 use hartrace_isa::Xlen;
@@ -54,6 +55,8 @@ pub struct Config {
     pub log: Log,
     /// `[verify]`.
     pub verify: Verify,
+    /// `[wave]`.
+    pub wave: Wave,
     /// `[trace]`: only sidecars have it.
     pub trace: Option<Trace>,
 }
@@ -85,6 +88,7 @@ impl Config {
             contexts: self.contexts.over(below.contexts),
             log: self.log.over(below.log),
             verify: self.verify.over(below.verify),
+            wave: self.wave.over(below.wave),
             trace: self.trace.or(below.trace),
         }
     }
@@ -213,6 +217,7 @@ impl Config {
                 "filter" => config.filter = Filter::read(reader, table),
                 "log" => config.log = Log::read(reader, table),
                 "verify" => config.verify = Verify::read(reader, table),
+                "wave" => config.wave = Wave::read(reader, table),
                 "transport" => config.transport = TransportSection::read(reader, table),
                 "contexts" => config.contexts = Contexts::read(reader, table),
                 "trace" => config.trace = Trace::read(reader, table, key.span()),
@@ -253,6 +258,7 @@ impl Config {
         self.transport.write(out)?;
         self.log.write(out)?;
         self.verify.write(out)?;
+        self.wave.write(out)?;
         self.ctr.write(out)?;
         self.contexts.write(out)
     }

@@ -24,6 +24,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "contexts",
     "log",
     "verify",
+    "wave",
     "trace",
 ];
 /// What is wrong with a configuration, and where.

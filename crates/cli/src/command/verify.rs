@@ -15,11 +15,11 @@ use hartrace_analyze::Symbols;
 use hartrace_capture::config::{self, Config, Origin, Setting};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{LogOptions, LogReader, first_pc, ingress_layout};
+use hartrace_capture::log::{LogOptions, LogReader, first_pc, head, ingress_layout, plan_of};
 use hartrace_capture::program::read_named;
 use hartrace_capture::trace::{self, Format, Known};
 use hartrace_capture::verify::{
-    self, Check, Choice, LogStream, Parameters, Register, Search, Verifier, Volatile, absent_in_log,
+    self, Check, Choice, LogStream, Parameters, Register, Search, Verifier, Volatile, add_absent,
 };
 use hartrace_cosim::model;
 use hartrace_flow::boot;
@@ -102,10 +102,10 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
                 image: image.as_ref(),
                 isa: Some(isa),
                 plain_jumps: true,
-                ..log_options(*kind, input.peek(HEAD)?, &session)
+                ..log_options(*kind, head(*kind, input)?, &session)
             };
             let reader = LogReader::new(*kind, &options);
-            let head = input.peek(HEAD)?;
+            let head = head(*kind, input)?;
             let reader = reader.map_err(|error| not_readable(&args.trace, head, error))?;
             let stream = LogStream::new(reader, stream_config(&config, check_csrs), args.hart);
             Some(stream.map_err(trace::SettingsError::from)?)
@@ -230,6 +230,7 @@ fn log_options(kind: Kind, head: &[u8], session: &Session<'_>) -> LogOptions<'st
             _ => ingress.iretire(),
         },
         columns: session.config.log.columns.columns().and_then(Result::ok),
+        wave: plan_of(kind, head, &session.config),
         ..LogOptions::default()
     }
 }
@@ -254,11 +255,8 @@ fn format(
     if let Source::Log(kind, input) = source {
         let config = session.config.tandem.settings(isa);
         let mut config = config.map_err(trace::SettingsError::from)?;
-        let columns = session.config.log.columns.columns().and_then(Result::ok);
-        for name in absent_in_log(*kind, input.peek(HEAD)?, columns.as_ref()) {
-            // They are names of elements.
-            let _ = config.absent.add(name);
-        }
+        let head = head(*kind, input)?;
+        add_absent(*kind, head, &session.config, &mut config.absent);
         return Ok(config);
     }
     let kind = detect(Input::open(path)?.peek(HEAD)?);

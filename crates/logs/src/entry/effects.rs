@@ -98,6 +98,13 @@ impl MemoryOp {
     }
 }
 
+/// log2 of the size of the accesses that an instruction makes, as far as its encoding shows;
+/// `narrow` on RV32.
+#[must_use]
+pub fn access_size(bits: u32, narrow: bool) -> u8 {
+    MemoryOp::of(bits, narrow).size()
+}
+
 /// Which effects are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {

@@ -544,6 +544,10 @@ impl Hart {
             self.give_listed(None, ground, out);
         }
         self.listed = None;
+        // Nor is one of the handler of a trap.
+        if ground.plain_jumps {
+            self.trap = None;
+        }
         let mode = self.handler_mode().filter(|_| ground.commits);
         self.give_trap(None, mode, ground, out);
         self.mode = None;
