@@ -17,7 +17,7 @@ SIGNALS = [
 
 def bytes_of(signal, mask):
     """The bytes of a signal that a mask selects; the others may be unknown."""
-    text = signal.value.binstr if hasattr(signal.value, "binstr") else str(signal.value)
+    text = str(signal.value)
     value = 0
     for at in range(len(text) // 8):
         if mask >> at & 1:

@@ -109,7 +109,7 @@ pub use document::{Config, LoadError};
 pub use etrace::{Etrace, EtraceData, EtraceEncapsulation, EtraceParameters};
 pub use filter::data::DataFilter;
 pub use filter::{Code, Filter, FilterError, FindSymbol, Span};
-pub use hart::{COSTS, ContextSource, Hart, Machine};
+pub use hart::{COSTS, ContextSource, Hart, Machine, Modes};
 pub use hartrace_etrace::ParameterError;
 pub use ingress::{DataForm, Ingress};
 pub(crate) use log::FORMATS;

@@ -14,7 +14,7 @@ use hartrace_isa::{Isa, csr};
 use hartrace_logs::{Entry, EntryOptions, EntrySteps, LineErrorKind};
 use hartrace_print::diagnostic::Diagnostic;
 use hartrace_print::verify::{Facts, Form, Places, Report};
-use hartrace_tandem::verify::{Difference, Field, Mismatch};
+use hartrace_tandem::verify::{Difference, Field, Lockstep, Mismatch};
 use hartrace_tandem::{Encoder, Group, Problem};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -274,6 +274,7 @@ impl Checker {
         let mut stream = Stream {
             encoder: &mut self.encoder,
             bytes: &mut self.bytes,
+            verifier: &mut self.verifier,
         };
         match self.steps.entry(entry, &mut stream) {
             // There is no image that an instruction could differ from.
@@ -303,6 +304,7 @@ impl Checker {
             let mut stream = Stream {
                 encoder: &mut self.encoder,
                 bytes: &mut self.bytes,
+                verifier: &mut self.verifier,
             };
             self.steps.flush(&mut stream);
             self.encoder.finish(&mut self.bytes);
@@ -321,6 +323,7 @@ impl Checker {
             let mut stream = Stream {
                 encoder: &mut self.encoder,
                 bytes: &mut self.bytes,
+                verifier: &mut self.verifier,
             };
             self.steps.flush(&mut stream);
             self.encoder.step(step, &Effects::NONE, &mut self.bytes);
@@ -477,6 +480,7 @@ fn stream_settings(
 struct Stream<'c> {
     encoder: &'c mut Encoder,
     bytes: &'c mut Vec<u8>,
+    verifier: &'c mut Verifier<Machine>,
 }
 
 impl Observer for Stream<'_> {
@@ -485,6 +489,14 @@ impl Observer for Stream<'_> {
     #[inline]
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
         match step {
+            Step::Insn(insn) if self.bytes.is_empty() && self.encoder.is_at(insn) => {
+                match self.verifier.lockstep(insn, effects) {
+                    Lockstep::Agrees => self.encoder.pass(insn, effects),
+                    Lockstep::Unseen | Lockstep::Odd => {
+                        self.encoder.step(step, effects, self.bytes);
+                    }
+                }
+            }
             Step::Trap(trap) if trap.trap.tval.is_none() => self.exception(trap, effects),
             _ => self.encoder.step(step, effects, self.bytes),
         }

@@ -3,14 +3,15 @@
 use crate::Error;
 use hartrace_analyze::Symbols;
 use hartrace_capture::config::{
-    COSTS, Config, ContextSource as ContextSetting, Hart, Machine as MachineSetting, Origin,
-    Setting,
+    COSTS, Config, ContextSource as ContextSetting, Hart, Machine as MachineSetting,
+    Modes as ModesSetting, Origin, Setting,
 };
 use hartrace_capture::memory::MemoryRange;
 use hartrace_capture::program::{Elf, check_width, parse_address};
 use hartrace_hart::host::Host;
 use hartrace_hart::{
-    Config as HartConfig, ConfigError, ContextSource, Machine, Platform, Program, Region,
+    Config as HartConfig, ConfigError, ContextSource, Machine, Modes, Platform, Program, Region,
+    Variant,
 };
 use hartrace_isa::{Isa, Xlen};
 use hartrace_print::diagnostic::hart::{bad_config, bad_load, bad_program};
@@ -52,11 +53,37 @@ pub fn complete(hart: &mut Hart, xlen: Xlen) -> HartConfig {
             ContextSetting::Asid => ContextSource::Asid,
             ContextSetting::Root => ContextSource::Root,
         },
+        variant: variant(hart),
         harts: value(&mut hart.harts, default.harts),
         quantum: value(&mut hart.quantum, default.quantum),
         seed: value(&mut hart.seed, default.seed),
         cycles_per_tick: value(&mut hart.cycles_per_tick, default.cycles_per_tick),
         ..default
+    }
+}
+
+/// How a core differs from the whole hart. What is not said stays so: the whole hart has no
+/// settings of it.
+fn variant(hart: &Hart) -> Variant {
+    let csrs = |list: &Option<Setting<Vec<u16>>>| {
+        let list = list.as_ref();
+        list.map_or(Vec::new(), |list| list.value.clone())
+    };
+    let interrupts = hart.custom_interrupts.iter().flat_map(|list| &list.value);
+    Variant {
+        modes: match hart.modes.as_ref().map(|modes| modes.value) {
+            Some(ModesSetting::Machine) => Modes::Machine,
+            Some(ModesSetting::MachineUser) => Modes::MachineUser,
+            Some(ModesSetting::All) | None => Modes::All,
+        },
+        absent_csrs: csrs(&hart.absent_csrs),
+        plain_csrs: csrs(&hart.plain_csrs),
+        interrupts: interrupts.map(|code| 1 << (code & 63)).sum(),
+        reset: hart
+            .reset
+            .iter()
+            .map(|(csr, set)| (*csr, set.value))
+            .collect(),
     }
 }
 

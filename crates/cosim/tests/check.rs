@@ -1,6 +1,8 @@
 //! The built-in hart as the core: what it retires is given to a checker as a port would,
 //! with and without faults.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
 use hartrace_capture::config::Config;
 use hartrace_cosim::{CheckOptions, Checker, Finding, machine};
 use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, RegId, Step, Wants};

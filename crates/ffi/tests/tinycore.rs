@@ -3,6 +3,9 @@
 //! instructions. What is not installed is skipped, with a line that says so. The tests of
 //! `cli` verify its log.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::print_stdout)] // what is skipped is said
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

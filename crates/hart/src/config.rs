@@ -11,6 +11,7 @@ use crate::devices::{SLOTS, Virtio};
 use crate::fdt::{self, BOOT_ROM, SPIKE_MEMORY};
 use crate::memory::{MemoryError, PAGE, Region};
 use crate::triggers::MOST as MOST_TRIGGERS;
+use crate::variant::Variant;
 
 /// Which machine a hart stands in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub struct Config {
     pub triggers: u32,
     /// What traces report as the context.
     pub context: ContextSource,
+    /// How the harts differ from the whole one.
+    pub variant: Variant,
     /// What is in the slots for virtio devices, of our own machine: at most
     /// [`SLOTS`].
     pub virtio: Vec<Virtio>,
@@ -153,6 +156,7 @@ impl Config {
             semihosting: !spike,
             triggers: 4,
             context: ContextSource::default(),
+            variant: Variant::default(),
             virtio: Vec::new(),
             epoch: 0,
             reboot: true,

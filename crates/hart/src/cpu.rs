@@ -9,6 +9,7 @@ use crate::notes::Records;
 use crate::pending::{Due, Pending};
 use crate::pmp::Pmp;
 use crate::triggers::Triggers;
+use crate::variant::Own;
 
 /// A register that swallows writes to x0, so that the interpreter need not ask.
 pub(crate) const SINK: u8 = 32;
@@ -124,6 +125,8 @@ pub(crate) struct Cpu {
     pub(crate) cache_block: u64,
     /// What traces report as the context.
     pub(crate) context_source: ContextSource,
+    /// How it differs from the whole hart.
+    pub(crate) own: Option<Box<Own>>,
 
     pub(crate) frm: u8,
     pub(crate) fflags: u8,
@@ -223,6 +226,7 @@ impl Cpu {
             svpbmt: false,
             cache_block: 64,
             context_source: ContextSource::default(),
+            own: None,
             frm: 0,
             fflags: 0,
             mstatus: wide,
@@ -564,7 +568,7 @@ impl Cpu {
         if to != Mode::M {
             s &= !status::MPRV;
         }
-        self.mstatus = s;
+        self.mstatus = self.legal_mpp(s);
         self.mode = to;
         self.returns += 1;
         self.pc = self.mepc & self.epc_mask();

@@ -44,6 +44,9 @@ impl Cpu {
     /// has to exist.
     pub(crate) fn may_access(&self, csr: u16, write: bool) -> bool {
         let level = (csr >> 8 & 3) as u8;
+        if self.own.as_ref().is_some_and(|own| own.is_absent(csr)) {
+            return false;
+        }
         if write && csr >> 10 == 3 || self.mode.code() < level || !self.is_enabled(csr) {
             return false;
         }
@@ -60,7 +63,7 @@ impl Cpu {
 
     /// The interrupts there are.
     fn interrupts(&self) -> u64 {
-        interrupt::ALL | self.overflow_interrupt()
+        self.own_interrupts(interrupt::ALL | self.overflow_interrupt())
     }
 
     /// The fields of `sstatus`, read.
@@ -89,7 +92,7 @@ impl Cpu {
         let bit = |letter: char| 1u64 << (letter as u32 - 'a' as u32);
         let has = letters.iter().filter(|(_, ext)| self.isa.has(*ext));
         let set: u64 = has.map(|(letter, _)| bit(*letter)).sum();
-        width | set | bit('i') | bit('s') | bit('u')
+        self.own_misa(width | set | bit('i') | bit('s') | bit('u'))
     }
 
     /// Takes away or gives back what `misa` can switch: M, A, B, F, D, C and
@@ -139,6 +142,14 @@ impl Cpu {
     /// number. `time` is the value of mtime.
     pub(crate) fn read_csr(&self, csr: u16, time: u64) -> Option<u64> {
         let rv32 = self.xlen() == Xlen::Rv32;
+        if let Some(own) = &self.own {
+            if own.is_absent(csr) {
+                return None;
+            }
+            if let Some(value) = own.read(csr) {
+                return Some(self.xlen().wrap(value));
+            }
+        }
         let value = match csr {
             csr::FFLAGS => self.fflags.into(),
             csr::FRM => self.frm.into(),
@@ -212,6 +223,12 @@ impl Cpu {
     pub(crate) fn write_csr(&mut self, csr: u16, value: u64, wrote: Wrote<'_>) -> Aftermath {
         let xlen = self.xlen();
         let mut after = Aftermath::default();
+        if let Some(own) = &mut self.own
+            && own.write(csr, value)
+        {
+            wrote(csr, own.read(csr).unwrap_or(value));
+            return after;
+        }
         match csr {
             csr::FFLAGS..=csr::FCSR => self.write_float_csr(csr, value, wrote),
             csr::SSTATUS => {
@@ -253,7 +270,7 @@ impl Cpu {
             }
             csr::MIP => {
                 let mask = interrupt::SUPERVISOR & !self.outside_interrupts();
-                let mask = mask | self.overflow_interrupt();
+                let mask = (mask | self.overflow_interrupt()) & self.interrupts();
                 self.mip = self.mip & !mask | value & mask;
                 self.write_external(mask, value);
                 wrote(csr, self.mip);
@@ -356,11 +373,8 @@ impl Cpu {
     fn set_mstatus(&mut self, value: u64) {
         let mut mask = self.sstatus_writable() | status::MIE | status::MPIE;
         mask |= status::MPRV | status::MPP | status::TW | status::TSR | status::TVM;
-        let mut value = value;
-        // Two is no mode.
-        if value & status::MPP == 2 << 11 {
-            value &= !status::MPP;
-        }
+        mask = self.status_fields(mask);
+        let value = self.legal_mpp(value);
         let mut new = self.mstatus & !mask | value & mask;
         new &= !self.sd();
         if new & status::FS == status::FS {

@@ -123,6 +123,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod triggers;
+mod variant;
 mod vigil;
 mod width;
 
@@ -133,3 +134,4 @@ pub use devices::{SLOTS, Virtio};
 pub use machine::{LoadError, Machine, Stop};
 pub use memory::{Memory, MemoryError, Region};
 pub use program::{Program, ProgramError, Segment};
+pub use variant::{Modes, Variant};

@@ -275,7 +275,7 @@ impl Machine {
 /// Sets a CSR to a value from outside, bits that programs cannot
 /// write among them. `None` when there is none of this number, or none that
 /// can differ.
-fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
+pub(crate) fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
     let rv32 = cpu.xlen() == Xlen::Rv32;
     let value = cpu.xlen().wrap(value);
     let xlen = cpu.xlen();
@@ -285,6 +285,9 @@ fn set_csr(cpu: &mut Cpu, csr: u16, value: u64) -> Option<Aftermath> {
         csr::FFLAGS => cpu.fflags = value as u8 & 31,
         csr::FRM => cpu.frm = value as u8 & 7,
         csr::FCSR => (cpu.frm, cpu.fflags) = ((value >> 5) as u8 & 7, value as u8 & 31),
+        _ if cpu.own.as_ref().is_some_and(|own| own.read(csr).is_some()) => {
+            cpu.write_csr(csr, value, &mut |_, _| {});
+        }
         csr::MSTATUS => cpu.mstatus = half(cpu.mstatus, false),
         csr::MSTATUSH if rv32 => cpu.mstatus = half(cpu.mstatus, true),
         csr::MIE => cpu.mie = value,

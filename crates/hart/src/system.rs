@@ -45,7 +45,9 @@ pub(crate) fn execute<O: Observer>(
         Op::WrsNto if may_stall(&hart.cpu) => hart.cpu.pc = next,
         Op::WrsSto => hart.cpu.pc = next,
         // What is between the two fences is done at once.
-        Op::SfenceWInval | Op::SfenceInvalIr if mode != Mode::U => hart.cpu.pc = next,
+        Op::SfenceWInval | Op::SfenceInvalIr if mode != Mode::U && hart.cpu.has_supervisor() => {
+            hart.cpu.pc = next
+        }
         Op::SfenceVma | Op::SinvalVma if may_fence(&hart.cpu) => {
             hart.cpu.pc = next;
             match micro.rs1 {
@@ -118,7 +120,7 @@ fn environment_call(mode: Mode) -> Exception {
 
 fn may_return(cpu: &Cpu) -> bool {
     match cpu.mode {
-        Mode::M => true,
+        Mode::M => cpu.has_supervisor(),
         Mode::S => cpu.mstatus & status::TSR == 0,
         _ => false,
     }
@@ -128,7 +130,7 @@ fn may_wait(cpu: &Cpu) -> bool {
     match cpu.mode {
         Mode::M => true,
         Mode::S => cpu.mstatus & status::TW == 0,
-        _ => false,
+        _ => !cpu.has_supervisor() && cpu.mstatus & status::TW == 0,
     }
 }
 
@@ -140,7 +142,7 @@ fn may_stall(cpu: &Cpu) -> bool {
 
 fn may_fence(cpu: &Cpu) -> bool {
     match cpu.mode {
-        Mode::M => true,
+        Mode::M => cpu.has_supervisor(),
         Mode::S => cpu.mstatus & status::TVM == 0,
         _ => false,
     }

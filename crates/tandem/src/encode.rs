@@ -221,6 +221,25 @@ impl Encoder {
         }
     }
 
+    /// Whether the trace is where this instruction is, so that nothing has to be recorded
+    /// before it, and it needs nothing of the next step.
+    #[must_use]
+    #[inline]
+    pub fn is_at(&self, insn: &Insn) -> bool {
+        self.waiting.is_none()
+            && self.outside.is_none()
+            && self.pc == Some(insn.pc)
+            && self.mode == Some(mode_code(insn.mode))
+    }
+
+    /// Passes over an instruction: the trace goes on after it, without a group for it.
+    /// It must be one that changes no CSR and stays in its mode.
+    #[inline]
+    pub fn pass(&mut self, insn: &Insn, effects: &Effects) {
+        self.operands.follow(effects);
+        self.pc = Some(insn.next);
+    }
+
     /// Memory as a loader fills it: state initialisations with one store each,
     /// of the largest size that is aligned.
     pub fn load<S: Sink>(&mut self, addr: u64, bytes: &[u8], sink: &mut S) {

@@ -13,6 +13,7 @@ mod accesses;
 mod dispute;
 mod host;
 mod judge;
+mod lockstep;
 mod plain;
 mod registers;
 mod repair;
@@ -27,6 +28,7 @@ use core::ops::ControlFlow;
 use hartrace_flow::{Effects, Mode, Model, Place, RegId, Step};
 use hartrace_isa::csr;
 
+pub use lockstep::Lockstep;
 pub use report::{Counters, Difference, Field, Kind, Mismatch, Past, Reporter};
 pub use volatile::{Range, UnknownVolatile, Volatile};
 
@@ -277,6 +279,11 @@ impl Core {
         reporter: &mut dyn Reporter,
     ) -> ControlFlow<()> {
         let core = self;
+        // The model has executed the instruction already (`lockstep`).
+        if let Some(step) = core.step.take() {
+            core.ready = false;
+            return core.judge(model, Ask::Step, step, reporter);
+        }
         let act = core.act();
         let executes = matches!(act, Act::Run | Act::Attempt);
         let executes = executes || matches!(act, Act::Interrupt(_) | Act::Guess);
@@ -441,7 +448,9 @@ impl Core {
             return true;
         };
         let mode = model.read(Place::Mode).unwrap_or(3);
-        if code >= 16 {
+        let known =
+            self.options.own_csrs && mie.checked_shr(code).is_some_and(|bits| bits & 1 != 0);
+        if code >= 16 && !known {
             // Not one of those that the architecture defines.
             return true;
         }

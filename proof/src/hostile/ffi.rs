@@ -67,8 +67,11 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let input = &mut Input::new(bytes);
     let setup = CheckSetup {
         reports: input.number(2) as u32,
-        config: Some(CONFIGS[usize::from(input.below(4))]),
-        elf: Some(SIEVES[usize::from(input.below(2))]),
+        config: CONFIGS.get(usize::from(input.below(4))).copied(),
+        elf: Some(match input.flag() {
+            true => SIEVES[1],
+            false => SIEVES[0],
+        }),
         ..CheckSetup::default()
     };
     let mut check = Check::new(&setup);
@@ -178,7 +181,7 @@ pub(super) fn encode(bytes: &[u8]) -> Result<(), String> {
             format!("result {status}")
         })?;
         let piece = usize::from(input.below(37));
-        taken += encode.take(&mut room[..piece]);
+        taken += encode.take(room.get_mut(..piece).unwrap_or_default());
     }
     encode.finish();
     let pending = encode.pending();

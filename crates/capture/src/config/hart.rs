@@ -1,11 +1,12 @@
 //! `[hart]`: the machine that programs run on. The values are plain; the hart
 //! interprets them.
 
-use super::read::{Reader, Value, integer};
+use super::read::{Problem, Reader, Value, integer};
 use super::section::Section;
 use super::value::{Named, Origin, Setting};
 use super::write::{Writer, list, quote};
 use crate::memory::MemoryRange;
+use hartrace_tandem::Register;
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::de::DeTable;
@@ -32,6 +33,24 @@ pub enum ContextSource {
     /// The page of the root page table.
     Root,
 }
+
+/// The privilege modes of the hart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Modes {
+    /// Machine mode alone.
+    Machine,
+    /// Machine and user mode.
+    MachineUser,
+    /// Machine, supervisor and user mode.
+    #[default]
+    All,
+}
+
+const MODES: Named<Modes> = &[
+    ("m", Modes::Machine),
+    ("mu", Modes::MachineUser),
+    ("msu", Modes::All),
+];
 
 const CONTEXTS: Named<ContextSource> = &[
     ("scontext", ContextSource::Scontext),
@@ -67,6 +86,14 @@ section! {
         /// Where the hart starts, an address or a symbol; otherwise at the entry of the
         /// program.
         entry: String = (entry);
+        /// The privilege modes.
+        modes: Modes = (named MODES);
+        /// CSRs that the hart does not have, by number.
+        absent_csrs: Vec<u16> = (csrs);
+        /// CSRs without a meaning, which hold what is written.
+        plain_csrs: Vec<u16> = (csrs);
+        /// Interrupts of its own, by number.
+        custom_interrupts: Vec<u8> = (interrupts);
         /// RAM.
         memory: Vec<MemoryRange> = (memory);
         /// Harts.
@@ -93,8 +120,74 @@ section! {
         max_insns: u64 = (count);
     }
     sections {
+        /// `[hart.reset]`: what CSRs hold after reset, by number.
+        reset: Reset;
         /// `[hart.cost]`: cycles by a name of [`COSTS`].
         cost: Costs;
+    }
+}
+
+type Reset = BTreeMap<u16, Setting<u64>>;
+
+impl Section for Reset {
+    const TITLE: &'static str = "[hart.reset]";
+
+    fn over(self, below: Reset) -> Reset {
+        let mut reset = below;
+        reset.extend(self);
+        reset
+    }
+
+    fn read(reader: &mut Reader, table: &DeTable<'_>) -> Reset {
+        let mut reset = Reset::new();
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            let number = csr_number(name);
+            match (number, integer(value)) {
+                (Some(number), Some(bits)) => {
+                    let origin = reader.origin(value);
+                    reset.insert(
+                        number,
+                        Setting {
+                            value: bits,
+                            origin,
+                        },
+                    );
+                }
+                (None, _) => reader.fail(
+                    Problem::Invalid(format!("`{name}` is not the name or number of a CSR")),
+                    key.span(),
+                ),
+                (_, None) => {
+                    let message = format!("`{name}` takes a number such as 0x1800");
+                    reader.fail(Problem::Invalid(message), value.span());
+                }
+            }
+        }
+        reset
+    }
+
+    fn write(&self, out: &mut Writer) -> fmt::Result {
+        if !self.is_empty() {
+            out.section(Reset::TITLE)?;
+        }
+        for (number, value) in self {
+            let show = |value: &u64| format!("{value:#x}");
+            out.key(&csr_text(*number), Some(value), show)?;
+        }
+        Ok(())
+    }
+}
+
+/// A CSR by its name or number.
+fn csr_number(name: &str) -> Option<u16> {
+    Register::from_name(name)?.as_csr()
+}
+
+fn csr_text(number: u16) -> String {
+    match hartrace_isa::csr::name(number) {
+        Some(name) => name.to_owned(),
+        None => format!("{number:#x}"),
     }
 }
 
@@ -132,6 +225,20 @@ impl Section for Costs {
 }
 
 impl Reader {
+    fn csrs(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<u16>> {
+        let expected = "a list of CSRs such as [\"mcounteren\", \"0x7c0\"]";
+        self.list(name, value, "CSRs", |reader, name, item| {
+            let number = item.get_ref().as_str().and_then(csr_number);
+            number.or_else(|| reader.refuse(name, item, expected))
+        })
+    }
+
+    fn interrupts(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<u8>> {
+        self.list(name, value, "interrupts", |reader, name, item| {
+            reader.number(name, item, 16..=63)
+        })
+    }
+
     /// A symbol, or an address as a number or as text.
     fn entry(&mut self, name: &'static str, value: &Value<'_>) -> Option<String> {
         if let Some(address) = integer(value) {
@@ -157,6 +264,14 @@ impl Reader {
     }
 }
 
+fn csrs(numbers: &[u16]) -> String {
+    list(numbers, |number| quote(csr_text(*number)))
+}
+
+fn interrupts(numbers: &[u8]) -> String {
+    list(numbers, u8::to_string)
+}
+
 fn entry(text: &str) -> String {
     quote(text)
 }
@@ -175,6 +290,11 @@ impl Hart {
         }
         Hart {
             memory: said(&self.memory),
+            modes: said(&self.modes),
+            absent_csrs: said(&self.absent_csrs),
+            plain_csrs: said(&self.plain_csrs),
+            custom_interrupts: said(&self.custom_interrupts),
+            reset: self.reset.clone(),
             misaligned: said(&self.misaligned),
             update_ad: said(&self.update_ad),
             cache_block: said(&self.cache_block),
@@ -190,11 +310,13 @@ mod tests {
     use crate::config::Config;
     use std::path::Path;
 
-    const FULL: &str = "[hart]\nmachine = \"spike\"\nmemory = [\"0x80000000:256M\", \"0x0:64K\"]\n\
+    const FULL: &str = "[hart]\nmachine = \"spike\"\nmodes = \"mu\"\nabsent_csrs = [\"mcounteren\"]\n\
+                        plain_csrs = [\"0x7c0\", \"0x7c1\"]\ncustom_interrupts = [16, 17]\n\
+                        entry = \"main\"\nmemory = [\"0x80000000:256M\", \"0x0:64K\"]\n\
                         harts = 4\nquantum = 100\nseed = 7\n\
                         misaligned = true\nupdate_ad = true\nsemihosting = false\ntriggers = 2\n\
                         context = \"asid\"\n\
-                        cycles_per_tick = 10\nmax_insns = \"10M\"\n\n[hart.cost]\nload = 7\n\
+                        cycles_per_tick = 10\nmax_insns = \"10M\"\n\n[hart.reset]\nmtvec = 0x80000001\n\n[hart.cost]\nload = 7\n\
                         trap = 0\n";
 
     fn parse(text: &str) -> Config {
@@ -220,6 +342,12 @@ mod tests {
                 size: 65536
             }
         );
+        assert_eq!(hart.modes.as_ref().unwrap().value, Modes::MachineUser);
+        assert_eq!(hart.absent_csrs.as_ref().unwrap().value, [0x306]);
+        assert_eq!(hart.plain_csrs.as_ref().unwrap().value, [0x7c0, 0x7c1]);
+        assert_eq!(hart.custom_interrupts.as_ref().unwrap().value, [16, 17]);
+        assert_eq!(hart.entry.as_ref().unwrap().value, "main");
+        assert_eq!(hart.reset[&0x305].value, 0x8000_0001);
         assert_eq!(hart.harts.as_ref().unwrap().value, 4);
         assert_eq!(hart.quantum.as_ref().unwrap().value, 100);
         assert_eq!(hart.seed.as_ref().unwrap().value, 7);
@@ -230,7 +358,7 @@ mod tests {
         assert_eq!(hart.cycles_per_tick.as_ref().unwrap().value, 10);
         assert_eq!(hart.max_insns.as_ref().unwrap().value, 10_000_000);
         assert_eq!(hart.cost["load"].value, 7);
-        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:17");
+        assert_eq!(hart.cost["trap"].origin.to_string(), "a.toml:25");
         for origins in [false, true] {
             let written = config.to_toml(origins);
             let again = parse(&written).to_toml(false);
@@ -242,7 +370,11 @@ mod tests {
     fn one_value_is_enough() {
         for line in FULL.lines().filter(|l| l.contains(" = ")) {
             let cost = ["load", "trap"].iter().any(|name| line.starts_with(name));
-            let section = if cost { "hart.cost" } else { "hart" };
+            let section = match cost {
+                true => "hart.cost",
+                false if line.starts_with("mtvec") => "hart.reset",
+                false => "hart",
+            };
             let config = parse(&format!("[{section}]\n{line}\n"));
             assert_eq!(
                 parse(&config.to_toml(true)).to_toml(false),
@@ -327,6 +459,31 @@ mod tests {
                 "[hart]\ncost = 3",
                 "`cost` takes a section: write [hart.cost]",
                 "3",
+            ),
+            (
+                "[hart]\nabsent_csrs = [\"mnothing\"]",
+                "`absent_csrs` takes a list of CSRs such as [\"mcounteren\", \"0x7c0\"]",
+                "\"mnothing\"",
+            ),
+            (
+                "[hart]\ncustom_interrupts = [3]",
+                "`custom_interrupts` takes a number from 16 to 63",
+                "3",
+            ),
+            (
+                "[hart]\nmodes = \"s\"",
+                "`modes` takes one of \"m\", \"mu\", \"msu\"; did you mean \"m\"?",
+                "\"s\"",
+            ),
+            (
+                "[hart.reset]\nmtvecc = 3",
+                "`mtvecc` is not the name or number of a CSR",
+                "mtvecc",
+            ),
+            (
+                "[hart.reset]\nmtvec = \"a\"",
+                "`mtvec` takes a number such as 0x1800",
+                "\"a\"",
             ),
             (
                 "[hart]\nmemroy = []",

@@ -11,6 +11,7 @@ fn example(file: &str) -> String {
 
 /// Simulates the core with a macro, and has the testbench write a file; `None` without a
 /// simulator.
+#[allow(clippy::print_stdout)] // what is skipped is said
 fn simulated(folder: &Folder, fault: &str, kind: &str) -> Option<String> {
     let made = folder.name(&format!("{fault}.vvp"));
     let built = Command::new("iverilog")

@@ -19,6 +19,7 @@ use crate::host::semihosting::Semihosting;
 use crate::machine::Machine;
 use crate::machine::turns::Turns;
 use crate::memory::{Memory, Region};
+use crate::model::set_csr;
 use crate::notes::Records;
 use crate::program::Program;
 use crate::triggers::Triggers;
@@ -315,6 +316,11 @@ fn build_hart(config: &Config, isa: hartrace_isa::Isa, id: u32) -> Result<Hart, 
     cpu.svnapot = config.names("svnapot");
     cpu.svpbmt = config.names("svpbmt");
     cpu.cache_block = config.cache_block;
+    cpu.vary(&config.variant);
+    for (csr, value) in &config.variant.reset {
+        // Those that never change have it already.
+        let _ = set_csr(&mut cpu, *csr, *value);
+    }
     let mut hart = Hart::new(cpu, config.costs, config.does_misaligned());
     hart.tlb.forgetful = config.platform == Platform::Spike;
     Ok(hart)

@@ -4,6 +4,7 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{Model, Place, Step};
+use hartrace_isa::csr;
 
 use super::Core;
 use super::judge::{Ask, Found, differ};
@@ -151,7 +152,16 @@ impl Core {
         let [a, b, c, d, e, f] = rest;
         let all = [last, a, b, c, d, e, f];
         let enabled = all.map(|code| code.filter(|code| self.is_enabled(model, *code)));
-        enabled.into_iter().flatten()
+        // Those of the core itself, as far as the model has them.
+        let mie = model.read(Place::Csr(csr::MIE)).unwrap_or(0);
+        let own = mie & !0xffff;
+        let first = own.trailing_zeros();
+        let custom = match own != 0 && self.options.own_csrs && self.is_enabled(model, first) {
+            true => own,
+            false => 0,
+        };
+        let custom = (16..64).filter(move |code| custom >> code & 1 != 0);
+        enabled.into_iter().flatten().chain(custom)
     }
 
     /// The shadow follows an interrupt of the model. The trace has not reported what it
