@@ -216,7 +216,7 @@ impl Task {
 
     fn whole(&self, source: &hartrace_tables::TraceSource) -> Result<ControlFlow<()>, Error> {
         let opened = self.pool.open(source)?;
-        let mut send = Send::new(self, &source.name);
+        let mut send = Sending::new(self, &source.name);
         let mut before = 0;
         let read = opened.read(&self.wanted, &mut send, &mut |done| {
             self.bytes
@@ -236,7 +236,7 @@ impl Task {
 
     fn part(&self, span: &hartrace_tables::Span) -> Result<ControlFlow<()>, Error> {
         let opened = self.pool.open(&span.source)?;
-        let mut send = Send::new(self, &span.source.name);
+        let mut send = Sending::new(self, &span.source.name);
         let place = (span.from.as_ref(), span.until);
         let decoded = opened.read_part(place, &self.wanted, &mut send)?;
         let ended = send.ended;
@@ -255,15 +255,15 @@ impl Task {
 }
 
 /// Gives batches to the query, with the columns of the trace and the hart.
-struct Send<'t> {
+struct Sending<'t> {
     task: &'t Task,
     trace: Arc<StringArray>,
     ended: ControlFlow<()>,
 }
 
-impl<'t> Send<'t> {
-    fn new(task: &'t Task, trace: &str) -> Send<'t> {
-        Send {
+impl<'t> Sending<'t> {
+    fn new(task: &'t Task, trace: &str) -> Sending<'t> {
+        Sending {
             task,
             trace: Arc::new(StringArray::from(vec![trace])),
             ended: ControlFlow::Continue(()),
@@ -293,7 +293,7 @@ impl<'t> Send<'t> {
     }
 }
 
-impl Take for Send<'_> {
+impl Take for Sending<'_> {
     fn batch(&mut self, _: Table, hart: u32, batch: RecordBatch) -> ControlFlow<()> {
         if !self.task.limits.allows_hart(hart) {
             return ControlFlow::Continue(());
