@@ -62,6 +62,18 @@
 //! [log.columns]                # a table, or a pattern
 //! pc = "address"               # the name of a column, or its number
 //!
+//! [verify]                     # what is compared
+//! volatile = ["0x10000000:0x1000"] # state that comes from the core
+//! absent = ["trap.mtval"]      # what the core does not report
+//!
+//! [wave]                       # the port in a waveform
+//! port = "rvfi"                # rvfi, ingress or cva6
+//! scope = "tb.core0"
+//! clock = "tb.clk"
+//!
+//! [wave.signals]               # single signals of it
+//! valid = "tb.core0.retired"
+//!
 //! [ctr]                        # control transfer records
 //! version = "1.0"              # 1.0 or 0.1.4
 //! depth = 32                   # 16, 32, 64, 128 or 256
@@ -86,6 +98,8 @@ mod read;
 mod tandem;
 mod transport;
 mod value;
+mod verify;
+mod wave;
 mod write;
 
 pub use contexts::Contexts;
@@ -106,6 +120,8 @@ pub use read::{ConfigError, Problem};
 pub use tandem::{Tandem, TandemStyle, TandemVersion};
 pub use transport::TransportSection;
 pub use value::{Origin, Setting};
+pub use verify::Verify;
+pub use wave::{Wave, WaveSignals};
 
 #[cfg(test)]
 mod tests;

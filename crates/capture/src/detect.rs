@@ -3,11 +3,13 @@
 use crate::code_history;
 use crate::config::{FORMATS, Form};
 use crate::records::{BOM, SCHEMA};
+use crate::wave::WavePort;
 use hartrace_ctr::dump::DumpReader;
 use hartrace_etrace::is_framed;
 use hartrace_logs::LogFormat;
 use hartrace_ntrace::guess;
 use hartrace_tandem as tandem;
+use hartrace_wave::WaveFormat;
 use std::fmt;
 
 /// How many bytes of a file [`detect`] wants to see.
@@ -34,6 +36,8 @@ pub enum Kind {
     SpikeCsv,
     /// A log of another simulator or core.
     Log(LogFormat),
+    /// A waveform, of which the port is read that was chosen, or that it has.
+    Wave(Option<WavePort>),
     /// A stream of N-Trace messages.
     Ntrace,
     /// A stream of E-Trace packets.
@@ -71,6 +75,10 @@ impl Kind {
             Kind::IngressCsv => "ingress",
             Kind::SpikeCsv => "spike-csv",
             Kind::Log(format) => format.word(),
+            Kind::Wave(None) => "wave",
+            Kind::Wave(Some(WavePort::Rvfi)) => "rvfi-wave",
+            Kind::Wave(Some(WavePort::Ingress)) => "ingress-wave",
+            Kind::Wave(Some(WavePort::Cva6)) => "cva6-wave",
             Kind::Ntrace => "ntrace",
             Kind::Etrace => "etrace",
             Kind::EtraceCsv => "etrace-csv",
@@ -90,7 +98,12 @@ impl Kind {
     pub const fn is_log(self) -> bool {
         matches!(
             self,
-            Kind::SpikeLog | Kind::PcList | Kind::IngressCsv | Kind::SpikeCsv | Kind::Log(_)
+            Kind::SpikeLog
+                | Kind::PcList
+                | Kind::IngressCsv
+                | Kind::SpikeCsv
+                | Kind::Log(_)
+                | Kind::Wave(_)
         )
     }
 
@@ -118,6 +131,10 @@ impl fmt::Display for Kind {
             Kind::IngressCsv => "ingress CSV",
             Kind::SpikeCsv => "Spike CSV",
             Kind::Log(format) => format.name(),
+            Kind::Wave(None) => "waveform",
+            Kind::Wave(Some(WavePort::Rvfi)) => "waveform with RVFI",
+            Kind::Wave(Some(WavePort::Ingress)) => "waveform with an ingress port",
+            Kind::Wave(Some(WavePort::Cva6)) => "waveform with a CVA6 trace port",
             Kind::Ntrace => "N-Trace",
             Kind::Etrace => "E-Trace",
             Kind::EtraceCsv => "E-Trace CSV",
@@ -154,6 +171,9 @@ pub fn detect(head: &[u8]) -> Kind {
     }
     if is_ctr_json(head) {
         return Kind::CtrJson;
+    }
+    if WaveFormat::detect(head).is_some() {
+        return Kind::Wave(None);
     }
     if head.starts_with(b"ReTrace") {
         return Kind::Log(LogFormat::RenodeBinary);

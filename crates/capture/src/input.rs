@@ -7,10 +7,12 @@ pub use live::{Arrival, Live};
 pub use socket::Address;
 
 use crate::digest::{Digest, Hasher};
+use hartrace_wave::WaveFormat;
+use hartrace_wave::fst::Front;
 use socket::Removed;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -117,6 +119,18 @@ pub fn name(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
+/// A file in the order in which it is read: an FST waveform, whose names are at its end,
+/// with its names first.
+fn in_order(mut file: File) -> io::Result<Box<dyn Read + Send>> {
+    let mut start = Vec::new();
+    Read::by_ref(&mut file).take(16).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(match WaveFormat::detect(&start) {
+        Some(WaveFormat::Fst) => Box::new(Front::new(file)?),
+        _ => Box::new(file),
+    })
+}
+
 /// Whether the name means standard input.
 #[must_use]
 pub fn is_stdin(path: &Path) -> bool {
@@ -210,7 +224,10 @@ impl Input {
         }
         input.size = metadata.is_file().then_some(metadata.len());
         input.file = file.try_clone().ok().filter(|_| metadata.is_file());
-        input.reader = Box::new(file);
+        input.reader = match metadata.is_file() {
+            true => in_order(file).map_err(|e| fail(InputProblem::Open(e)))?,
+            false => Box::new(file),
+        };
         Ok(input)
     }
 

@@ -60,5 +60,6 @@ pub mod source_text;
 pub mod survey;
 pub mod trace;
 pub mod verify;
+pub mod wave;
 
 pub use recording::{Recorder, Recording, RecordingError};

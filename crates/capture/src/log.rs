@@ -17,25 +17,30 @@ mod assume;
 mod chosen;
 mod clocked;
 mod copy;
+mod cycles;
 mod plain;
 mod reading;
 mod rows;
 mod scan;
 mod summary;
+mod wave;
 
 pub use assume::Assume;
 pub use chosen::Chosen;
 pub use clocked::Clocked;
 pub use copy::{Copied, LogSource, Overseer};
+pub use cycles::{CycleReader, Cycles};
 pub use plain::Plain;
-pub use reading::{LogGuess, Reading, recognise_boot};
+pub use reading::{LogGuess, Reading, head, plan_of, recognise_boot};
 pub use rows::RowWriter;
 pub use scan::{LogFacts, LogScan};
 pub(crate) use summary::LineCount;
 pub use summary::{Damage, Fit, LogSummary};
 
+use self::wave::WaveSteps;
 use crate::config::Config;
 use crate::detect::Kind;
+use crate::wave::{MapError, Plan, Shown, WavePort, WaveReader, port_in};
 use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 use hartrace_isa::Isa;
@@ -45,6 +50,7 @@ use hartrace_logs::{
     SpikeCsvReader, SpikeOptions, SpikeReader,
 };
 use std::fmt;
+use std::sync::Arc;
 
 /// What a reader may know besides the log.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +67,8 @@ pub struct LogOptions<'a> {
     pub plain_jumps: bool,
     /// The columns of a log of any other form.
     pub columns: Option<Columns>,
+    /// Where the port of a waveform is.
+    pub wave: Option<Result<Arc<Plan>, MapError>>,
 }
 
 /// Why a log is not read as steps.
@@ -74,6 +82,8 @@ pub enum LogError {
     NeedsColumns,
     /// Columns that cannot be.
     Columns(ColumnsError),
+    /// A waveform whose port is not known.
+    Wave(MapError),
 }
 
 impl fmt::Display for LogError {
@@ -85,6 +95,7 @@ impl fmt::Display for LogError {
             }
             LogError::NeedsColumns => f.write_str("the columns of the log are not given"),
             LogError::Columns(error) => write!(f, "[log.columns]: {error}"),
+            LogError::Wave(error) => error.fmt(f),
         }
     }
 }
@@ -103,6 +114,7 @@ enum Steps<'a> {
     Ingress(IngressReader, BlockSteps<'a>),
     SpikeCsv(SpikeCsvReader),
     Format(FormatReader<'a>, Carries),
+    Wave(WaveSteps<'a>),
 }
 
 impl<'a> LogReader<'a> {
@@ -160,8 +172,27 @@ impl<'a> LogReader<'a> {
                 };
                 Steps::Format(reader, carries)
             }
+            Kind::Wave(_) => Steps::Wave(WaveSteps::new(kind, options)?),
             _ => return Err(LogError::NotALog(kind)),
         }))
+    }
+
+    /// Edges of the clock of a waveform so far; `None` of a log, which has lines.
+    #[must_use]
+    pub fn edges(&self) -> Option<u64> {
+        match &self.0 {
+            Steps::Wave(wave) => Some(wave.edges()),
+            _ => None,
+        }
+    }
+
+    /// The unit of times, as a power of ten of a second, if it is known.
+    #[must_use]
+    pub fn exponent(&self) -> Option<i8> {
+        match &self.0 {
+            Steps::Wave(wave) => Some(wave.exponent()),
+            _ => None,
+        }
     }
 
     /// Reads on.
@@ -201,6 +232,8 @@ impl<'a> LogReader<'a> {
             Steps::Pc(_) => false,
             Steps::Spike(reader) => reader.commits(),
             Steps::Format(_, carries) => carries.modes,
+            // Those that it does not show are followed.
+            Steps::Wave(_) => true,
             Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
         }
     }
@@ -213,6 +246,7 @@ impl<'a> LogReader<'a> {
             Steps::Pc(_) => false,
             Steps::Spike(reader) => reader.has_traps(),
             Steps::Format(_, carries) => carries.traps,
+            Steps::Wave(_) => true,
             Steps::Ingress(..) | Steps::SpikeCsv(_) => true,
         }
     }
@@ -243,6 +277,7 @@ pub fn has_time(kind: Kind, head: &[u8], config: &Config) -> bool {
             let columns = config.log.columns.columns().and_then(Result::ok);
             carries(format, columns.as_ref()).time
         }
+        Kind::Wave(_) => true,
         _ => false,
     }
 }
@@ -253,6 +288,7 @@ pub fn has_effects(kind: Kind, head: &[u8]) -> bool {
     match kind {
         Kind::SpikeLog => spike_parts(head).commits,
         Kind::Log(format) => format.carries().effects,
+        Kind::Wave(port) => port.or_else(|| port_in(head)) == Some(WavePort::Rvfi),
         _ => false,
     }
 }
@@ -284,6 +320,7 @@ impl Part<'_, '_, '_> {
             (Steps::SpikeCsv(reader), None) => reader.finish(out, damaged),
             (Steps::Format(reader, _), Some(chunk)) => reader.feed(chunk, out, damaged),
             (Steps::Format(reader, _), None) => reader.finish(out, damaged),
+            (Steps::Wave(wave), chunk) => wave.part(chunk, out, damaged),
         }
     }
 }
@@ -332,15 +369,30 @@ pub(crate) struct RowReader(Rows);
 enum Rows {
     Pc(PcLines),
     Ingress(IngressReader),
+    Wave(WaveReader),
 }
 
 impl RowReader {
     /// A reader for a log of this kind; `None` for other kinds.
     #[must_use]
-    pub(crate) fn new(kind: Kind, iretire: Iretire) -> Option<RowReader> {
-        match kind {
-            Kind::PcList => Some(RowReader(Rows::Pc(PcLines::default()))),
-            Kind::IngressCsv => Some(RowReader(Rows::Ingress(IngressReader::new(iretire)))),
+    pub(crate) fn new(kind: Kind, options: &LogOptions<'_>) -> Option<RowReader> {
+        match (kind, &options.wave) {
+            (Kind::PcList, _) => Some(RowReader(Rows::Pc(PcLines::default()))),
+            (Kind::IngressCsv, _) => {
+                let rows = IngressReader::new(options.iretire);
+                Some(RowReader(Rows::Ingress(rows)))
+            }
+            (Kind::Wave(_), Some(Ok(plan))) if plan.port != WavePort::Rvfi => {
+                Some(RowReader(Rows::Wave(WaveReader::new(plan))))
+            }
+            _ => None,
+        }
+    }
+
+    /// Edges of the clock of a waveform so far.
+    pub(crate) fn edges(&self) -> Option<u64> {
+        match &self.0 {
+            Rows::Wave(reader) => Some(reader.edges()),
             _ => None,
         }
     }
@@ -355,6 +407,7 @@ impl RowReader {
         match &mut self.0 {
             Rows::Pc(lines) => lines.feed(chunk, &mut |pc| out.row(pc), damaged),
             Rows::Ingress(rows) => rows.feed(chunk, &mut |_, row| out.cycle(row), damaged),
+            Rows::Wave(reader) => reader.feed(chunk, &mut |shown| row_of(shown, out, damaged)),
         }
     }
 
@@ -363,7 +416,18 @@ impl RowReader {
         match &mut self.0 {
             Rows::Pc(lines) => lines.finish(&mut |pc| out.row(pc), damaged),
             Rows::Ingress(rows) => rows.finish(&mut |_, row| out.cycle(row), damaged),
+            Rows::Wave(reader) => reader.finish(&mut |shown| row_of(shown, out, damaged)),
         }
+    }
+}
+
+/// What a port shows as a row of a summary.
+fn row_of(shown: Shown<'_>, out: &mut LogSummary, damaged: &mut impl FnMut(LineError)) {
+    match shown {
+        Shown::Blocks(blocks) => out.cycle(IngressRow::Blocks(blocks)),
+        Shown::Lost => out.cycle(IngressRow::Lost),
+        Shown::Damaged(error) => damaged(error),
+        Shown::Entry(_) => {}
     }
 }
 
@@ -392,6 +456,8 @@ pub fn first_pc(kind: Kind, head: &[u8]) -> Option<u64> {
     };
     match kind {
         Kind::PcList => PcLines::default().feed(head, &mut see, &mut |_| {}),
+        // A core has code of its own.
+        Kind::Wave(_) => {}
         Kind::IngressCsv => {
             let (_, counted) = ingress_layout(head);
             let row = &mut |_: u64, row: IngressRow<'_>| {

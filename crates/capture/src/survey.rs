@@ -6,7 +6,7 @@ use crate::detect::{HEAD, Kind, detect};
 use crate::digest::Digest;
 use crate::elf_info::{ElfError, ElfInfo};
 use crate::input::{Input, InputError};
-use crate::log::{LogError, LogFacts, LogGuess, LogOptions, LogScan};
+use crate::log::{self, LogError, LogFacts, LogGuess, LogOptions, LogScan};
 use crate::program::{MAX_PROGRAM, Program};
 use crate::records::{Form, RecordSummary, SnapshotReader};
 use crate::sidecar::Beside;
@@ -14,6 +14,7 @@ use crate::trace::{
     Census, Counting, Format, Guess, Known, Settings, TableDamage, Trace, TraceError, from_table,
 };
 use hartrace_flow::Image;
+use hartrace_wave::WaveFormat;
 use std::path::{Path, PathBuf};
 
 /// Facts about a file.
@@ -174,7 +175,8 @@ impl Surveyor<'_> {
     fn log(&mut self, mut input: Input, kind: Kind) -> Scanned {
         let path = input.path().to_path_buf();
         let mut guessed = |guess| (self.remark)(&path, SurveyRemark::Log(guess));
-        let head = input.peek(HEAD)?;
+        let head = log::head(kind, &mut input)?;
+        let is_fst = WaveFormat::detect(head) == Some(WaveFormat::Fst);
         let options = LogOptions::of(kind, head, self.program, self.image, &mut guessed);
         let mut scan = LogScan::new(kind, &options).map_err(SurveyError::Log)?;
         let size = input.size();
@@ -182,6 +184,11 @@ impl Surveyor<'_> {
             scan.feed(chunk);
             (self.progress)(size, chunk.len());
         })?;
+        // An FST waveform is read in another order.
+        let digest = match is_fst {
+            true => Digest::of(&Input::open(&path)?.contents(u64::MAX)?),
+            false => digest,
+        };
         Ok((Content::Log(Box::new(scan.finish())), bytes, digest))
     }
 

@@ -279,7 +279,11 @@ pub(crate) enum Command {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Installed {
     /// Arguments of the program; --help shows them
-    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub(crate) args: Vec<OsString>,
 }
 

@@ -6,9 +6,11 @@ use crate::session::Session;
 use crate::settings::Program;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Copied, LogSource, Reading};
+use hartrace_capture::log::{Copied, CycleReader, LogOptions, LogSource, Reading};
+use hartrace_capture::trace::TraceWriter;
 use hartrace_flow::erase;
 use hartrace_flow::{HartId, Image, Mode, Observer};
+use hartrace_isa::Isa;
 use hartrace_print::diagnostic::log;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -48,6 +50,60 @@ pub(crate) fn reading<'a>(
     let mut guessed = |guess| session.talk.warning(&log::guessed(guess));
     Reading::new(kind, head, program, image, plain_jumps, &mut guessed)
         .map_err(|error| log::not_readable(session.path, head, error).into())
+}
+
+/// A reader of the ingress port in a log of this kind, and the instruction set; `None` for
+/// one without such a port. Guesses are reported.
+pub(crate) fn cycles(
+    kind: Kind,
+    head: &[u8],
+    program: &Program,
+    session: &Session<'_>,
+) -> Option<(CycleReader, Isa)> {
+    if !matches!(kind, Kind::IngressCsv | Kind::Wave(_)) {
+        return None;
+    }
+    let mut guessed = |guess| session.talk.warning(&log::guessed(guess));
+    let options = LogOptions::of(kind, head, program, None, &mut guessed);
+    let reader = CycleReader::new(kind, &options)?;
+    Some((reader, options.isa.unwrap_or(Isa::RV64GC)))
+}
+
+/// Gives the cycles of the hart `only`, or of all, to an encoder.
+pub(crate) fn copy_cycles(
+    reader: CycleReader,
+    input: Input,
+    writer: &mut TraceWriter<'_>,
+    (only, single): (Option<u32>, bool),
+    session: &Session<'_>,
+    check: impl Fn() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut progress = session.progress(&input);
+    let mut failed = None;
+    let mut after = |harts: &[HartId], clash: bool, done: u64| {
+        progress.reach(done);
+        let fine = check().and_then(|()| which_hart(session.path, harts, clash));
+        match fine {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let only = only.map(HartId);
+    let copied = reader.copy(input, (only, single), writer, &mut after)?;
+    drop(progress);
+    failed.map_or(Ok(()), Err)?;
+    check()?;
+    let nothing = copied.harts.is_empty();
+    if !nothing || copied.damage.lines == 0 {
+        let missing = only.is_some_and(|only| !copied.harts.contains(&only));
+        which_hart(session.path, &copied.harts, copied.clash || missing)?;
+    }
+    let (damage, lines) = (&copied.damage, copied.lines);
+    let damage = log::judge_damage(session.path, damage, lines, nothing, session.strict);
+    session.talk.report(damage)
 }
 
 /// Gives the steps of the hart `only`, or of all, to `out`; a `single` one

@@ -11,7 +11,7 @@ use hartrace_analyze::{Functions, PartCounter, Places, RunCount, Scopes};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind};
 use hartrace_capture::input::{self, Input};
-use hartrace_capture::log::{Copied, has_time, recognise_boot};
+use hartrace_capture::log::{Copied, has_time, head, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::source_text::SourceText;
 use hartrace_capture::trace::{Census, Counting, Decoded, Growth, Replay, Trace, Transport};
@@ -78,7 +78,7 @@ impl<'a> Opened<'a> {
         let Some(mut image) = program.image()? else {
             return Err(no_program().into());
         };
-        let head = input.peek(HEAD)?;
+        let head = head(kind, &mut input)?;
         recognise_boot(kind, head, &mut program, Some(&mut image));
         let data = Data::Log(kind, input);
         Ok(Opened {
@@ -142,7 +142,7 @@ pub(crate) fn places(program: &Program) -> Places<'_> {
     let mut places = Places::new();
     for elf in &program.elf {
         // What has no symbols has no names.
-        let _ = places.add_parts(elf.symbols(), elf.lines(), elf.bias());
+        let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), elf.bias());
     }
     places
 }
@@ -318,7 +318,7 @@ impl<'a> Source<'a> {
         let mut counted = None;
         let found = match data {
             Data::Log(kind, mut input) => {
-                let head = input.peek(HEAD)?;
+                let head = head(kind, &mut input)?;
                 let reading = logs::reading(kind, head, program, Some(image), false, &session)?;
                 let ended = Cell::new(false);
                 let events = StepEvents::new(isa, UntilBreak { out, ended: &ended });

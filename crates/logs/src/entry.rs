@@ -15,6 +15,8 @@ mod steps;
 
 pub use steps::{EntryOptions, EntrySteps};
 
+pub use effects::access_size;
+
 pub(crate) use effects::MemoryOp;
 pub(crate) use hart::{Ground, Hart};
 pub(crate) use steps::{Out, parts};

@@ -17,6 +17,15 @@ pub fn code_written(path: &Path, bytes: u64) -> String {
 /// `causeless` traps, which are unknown.
 #[must_use]
 pub fn trace_written(path: &Path, format: Format, written: &Written, causeless: u64) -> String {
+    if written.blocks > 0 {
+        return format!(
+            "{}: {}, {}, {}",
+            path.display(),
+            count(written.blocks, "block"),
+            count(written.messages, format.unit()),
+            count(written.bytes, "byte"),
+        );
+    }
     let traced = written.passed.unwrap_or(written.instructions);
     let bits = written.bytes as f64 * 8.0 / traced.max(1) as f64;
     let all = count(written.instructions, "instruction");

@@ -9,8 +9,9 @@ mod json;
 mod place;
 mod text;
 
-use hartrace_capture::verify::End;
+use hartrace_capture::verify::{End, Moments};
 use hartrace_isa::Isa;
+use hartrace_logs::Moment;
 use hartrace_tandem::verify::{Counters, Field, Mismatch, Reporter};
 use hartrace_tandem::{Config, Problem};
 use std::ops::ControlFlow;
@@ -60,6 +61,10 @@ pub struct Report<'a> {
     problems: u64,
     /// Bytes after problems that could not be used.
     skipped: u64,
+    /// When the groups were that are compared now.
+    moments: Moments,
+    /// When the first mismatch was.
+    first_moment: Option<Moment>,
 }
 
 impl<'a> Report<'a> {
@@ -83,7 +88,20 @@ impl<'a> Report<'a> {
             problem: None,
             problems: 0,
             skipped: 0,
+            moments: Moments::default(),
+            first_moment: None,
         }
+    }
+
+    /// When the groups that are compared next were; a source without times leaves it empty.
+    pub fn moments(&mut self) -> &mut Moments {
+        &mut self.moments
+    }
+
+    /// When the first mismatch was, if the source has times.
+    #[must_use]
+    pub fn first_moment(&self) -> Option<Moment> {
+        self.first_moment
     }
 
     /// What is to be written.
@@ -148,6 +166,14 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// Writes that a core takes an interrupt to a handler, before an instruction at an
+    /// address, which the model would not take.
+    pub fn unexplained(&mut self, insn: u64, from: u64, handler: u64) {
+        self.mismatches += 1;
+        self.first.get_or_insert(insn);
+        self.text += &text::unexplained(&self.facts, self.mismatches, insn, (from, handler));
+    }
+
     /// Writes the summary.
     pub fn conclude(&mut self, counters: &Counters, end: End) {
         let outcome = Outcome {
@@ -190,10 +216,14 @@ impl Reporter for Report<'_> {
             self.foreign += 1;
         }
         self.mismatches += 1;
-        self.first.get_or_insert(mismatch.insn);
+        let moment = self.moments.at(mismatch.group.at);
+        if self.first.is_none() {
+            (self.first, self.first_moment) = (Some(mismatch.insn), moment);
+        }
+        let number = self.mismatches;
         self.text += &match self.form {
-            Form::Text => text::mismatch(&self.facts, self.mismatches, mismatch),
-            Form::Json => json::mismatch(&self.facts, self.mismatches, mismatch),
+            Form::Text => text::mismatch(&self.facts, number, moment, mismatch),
+            Form::Json => json::mismatch(&self.facts, number, moment, mismatch),
         };
         match self.is_full() {
             true => ControlFlow::Break(()),

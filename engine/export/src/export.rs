@@ -188,6 +188,11 @@ impl Export {
                 fs::remove_dir_all(&old).map_err(|error| cannot_create(&old, &error))?;
             }
         }
+        // A table without rows is there, too.
+        for table in &self.tables {
+            let folder = self.folder.join(table.name());
+            fs::create_dir_all(&folder).map_err(|error| cannot_create(&folder, &error))?;
+        }
         for file in written {
             let mut folder = self.folder.join(file.table.name()).join(&name);
             if !file.table.is_of_program() {

@@ -54,8 +54,8 @@ pub(crate) fn table(table: Table, folders: &[PathBuf]) -> Result<Arc<dyn TablePr
     Ok(Arc::new(ViewTable::new(plan, None)))
 }
 
-/// A table without files is empty: the folder is made. One with files of another version is
-/// refused.
+/// A table that was not exported, or has files of another version, is refused. One without
+/// files has no rows.
 fn check(table: Table, folder: &Path) -> Result<(), Error> {
     let Some(file) = first_file(folder, 0) else {
         return match folder.is_dir() {

@@ -8,7 +8,6 @@
 mod arrows;
 mod chrome;
 mod ctf;
-mod fst;
 mod held;
 mod parts;
 mod perfetto;

@@ -5,6 +5,7 @@ use super::read::{Reader, Value};
 use super::value::Named;
 use super::write::quote;
 use crate::detect::Kind;
+use crate::wave::WavePort;
 use hartrace_logs::{Column, Columns, ColumnsError, LogFormat};
 use toml::de::DeValue;
 
@@ -28,6 +29,10 @@ pub(crate) const FORMATS: Named<Kind> = &[
     ("riscv-dv", Kind::Log(LogFormat::RiscvDv)),
     ("tracerv", Kind::Log(LogFormat::Tracerv)),
     ("columns", Kind::Log(LogFormat::Columns)),
+    ("wave", Kind::Wave(None)),
+    ("rvfi-wave", Kind::Wave(Some(WavePort::Rvfi))),
+    ("ingress-wave", Kind::Wave(Some(WavePort::Ingress))),
+    ("cva6-wave", Kind::Wave(Some(WavePort::Cva6))),
 ];
 
 const OTHERS: Named<bool> = &[("error", false), ("ignore", true)];

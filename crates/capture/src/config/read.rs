@@ -23,6 +23,8 @@ pub(super) const SECTIONS: &[&str] = &[
     "transport",
     "contexts",
     "log",
+    "verify",
+    "wave",
     "trace",
 ];
 /// What is wrong with a configuration, and where.

@@ -84,7 +84,7 @@ impl<'a, 'l> LogSource<'a, 'l> {
         Ok(Copied {
             chosen: steps.seen_by(()),
             damage,
-            lines: lines.count(),
+            lines: reader.edges().unwrap_or(lines.count()),
             traps: reader.has_traps(),
         })
     }

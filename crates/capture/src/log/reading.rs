@@ -1,13 +1,18 @@
 //! How a log is read: by the settings, the program and its first bytes.
 
 use super::{LogError, LogOptions, LogReader, first_pc, has_modes, ingress_layout, spike_isa};
-use crate::config::{Machine, Origin, Setting};
-use crate::detect::Kind;
+use crate::config::{Config, Machine, Origin, Setting};
+use crate::detect::{HEAD, Kind};
+use crate::input::{Input, InputError};
 use crate::program::{Program, add_boot_code};
+use crate::wave;
+use crate::wave::{MapError, Plan};
 use hartrace_flow::{Image, SpaceId, boot};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_logs::{Iretire, LogFormat};
+use hartrace_wave::WaveFormat;
 use std::fmt;
+use std::sync::Arc;
 
 /// Something about a log that neither the settings nor the program say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,7 @@ impl<'a> LogOptions<'a> {
         image: Option<&'a Image>,
         guessed: &mut dyn FnMut(LogGuess),
     ) -> LogOptions<'a> {
+        let wave = plan_of(kind, head, &program.config);
         let isa = program.isa.unwrap_or_else(|| match kind {
             Kind::SpikeLog => spike_isa(head),
             Kind::SpikeCsv => {
@@ -53,9 +59,19 @@ impl<'a> LogOptions<'a> {
                     Isa::RV64GC
                 }
             },
+            // Without a program, nothing says how wide the hart is.
+            Kind::IngressCsv => {
+                guessed(LogGuess::Isa(Isa::RV64GC));
+                Isa::RV64GC
+            }
+            Kind::Wave(_) => match &wave {
+                Some(Ok(plan)) if plan.xlen == Xlen::Rv32 => Isa::RV32GC,
+                _ => Isa::RV64GC,
+            },
             _ => Isa::RV64GC,
         });
         LogOptions {
+            wave,
             columns: program.config.log.columns.columns().and_then(Result::ok),
             image,
             isa: Some(isa),
@@ -117,7 +133,10 @@ impl<'a> Reading<'a> {
             columns: columns.map_err(LogError::Columns)?,
             ..LogOptions::default()
         };
-        LogReader::new(kind, &bare)?;
+        // Of a waveform nothing is guessed.
+        if !matches!(kind, Kind::Wave(_)) {
+            LogReader::new(kind, &bare)?;
+        }
         let options = LogOptions {
             plain_jumps,
             ..LogOptions::of(kind, head, program, image, guessed)
@@ -125,8 +144,32 @@ impl<'a> Reading<'a> {
         Ok(Reading {
             reader: LogReader::new(kind, &options)?,
             isa: options.isa.unwrap_or(Isa::RV64GC),
-            modes: has_modes(kind, &options, head),
+            modes: matches!(kind, Kind::Wave(_)) || has_modes(kind, &options, head),
         })
+    }
+}
+
+/// Where the port of a waveform is that starts with `head`; `None` for other kinds.
+#[must_use]
+pub fn plan_of(kind: Kind, head: &[u8], config: &Config) -> Option<Result<Arc<Plan>, MapError>> {
+    match (kind, WaveFormat::detect(head)) {
+        (Kind::Wave(port), Some(format)) => {
+            let plan = Plan::new(format, head, port, &config.wave);
+            Some(plan.map(Arc::new))
+        }
+        _ => None,
+    }
+}
+
+/// As many of the first bytes of a log of this kind as say how it is read.
+///
+/// # Errors
+///
+/// A failing read.
+pub fn head(kind: Kind, input: &mut Input) -> Result<&[u8], InputError> {
+    match kind {
+        Kind::Wave(_) => wave::head(input),
+        _ => input.peek(HEAD),
     }
 }
 

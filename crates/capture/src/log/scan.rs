@@ -49,13 +49,13 @@ impl<'a> LogScan<'a> {
     ///
     /// A kind that is no log.
     pub fn new(kind: Kind, options: &LogOptions<'a>) -> Result<LogScan<'a>, LogError> {
-        let reader = match RowReader::new(kind, options.iretire) {
+        let reader = match RowReader::new(kind, options) {
             Some(rows) if options.image.is_none() => Reader::Rows(rows),
             _ => Reader::Steps(LogReader::new(kind, options)?),
         };
         let facts = LogFacts {
             steps: matches!(reader, Reader::Steps(_)),
-            modes: kind == Kind::IngressCsv,
+            modes: matches!(kind, Kind::IngressCsv | Kind::Wave(_)),
             ..LogFacts::default()
         };
         Ok(LogScan {
@@ -92,7 +92,11 @@ impl<'a> LogScan<'a> {
             }
             Reader::Rows(reader) => reader.finish(summary, note),
         }
-        self.facts.lines = self.lines.count();
+        let edges = match &self.reader {
+            Reader::Steps(reader) => reader.edges(),
+            Reader::Rows(reader) => reader.edges(),
+        };
+        self.facts.lines = edges.unwrap_or(self.lines.count());
         self.facts
     }
 }

@@ -31,7 +31,7 @@ fn steps(kind: Kind, options: &LogOptions<'_>, text: &str, piece: usize) -> (Log
 }
 
 fn rows(kind: Kind, text: &str, piece: usize) -> (LogSummary, Damage) {
-    let mut reader = RowReader::new(kind, Iretire::Instructions).unwrap();
+    let mut reader = RowReader::new(kind, &LogOptions::default()).unwrap();
     let (mut summary, mut damage) = (LogSummary::default(), Damage::default());
     for piece in text.as_bytes().chunks(piece) {
         reader.feed(piece, &mut summary, &mut |e| damage.add(e));
@@ -118,7 +118,7 @@ fn what_cannot_be_read() {
     ] {
         assert_eq!(LogReader::new(kind, &none).err(), Some(error));
     }
-    assert!(RowReader::new(Kind::SpikeLog, Iretire::Instructions).is_none());
+    assert!(RowReader::new(Kind::SpikeLog, &LogOptions::default()).is_none());
 }
 
 #[test]

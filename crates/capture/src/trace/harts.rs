@@ -54,6 +54,7 @@ impl<'a> Harts<'a> {
     /// What was written; after [`Observer::finish`].
     pub(super) fn written(self) -> Written {
         let none = Written {
+            blocks: 0,
             passed: None,
             instructions: 0,
             messages: 0,

@@ -6,9 +6,11 @@ use hartrace_etrace as etrace;
 use hartrace_flow::encode::{Counters, Encode, Encoder, SHORT, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, CodeHistory, CodeRecorder, Decode as _, Difference, Effects, HartId, NamedSync,
-    Observer, Port, PortConfig, Step, Straights, Unreported, Wants, steps_of,
+    Check, Checked, CodeHistory, CodeRecorder, Decode as _, Difference, Effects, HartId,
+    IngressSink as _, NamedSync, Observer, Port, PortConfig, Step, Straights, Unreported, Wants,
+    steps_of,
 };
+use hartrace_logs::IngressCycle;
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
 use std::cell::RefCell;
@@ -31,6 +33,7 @@ pub(super) struct StreamWriter<'a, S, F> {
     check: Option<(Decoder<'a>, Check)>,
     steps: u32,
     instructions: u64,
+    blocks: u64,
     /// Which of the steps pass the filters, and how many instructions did; `None`
     /// if all pass.
     passed: Option<(Box<Passed>, u64)>,
@@ -113,6 +116,8 @@ impl Observer for Direct {
 pub struct Written {
     /// Instructions that retired.
     pub instructions: u64,
+    /// Blocks of an ingress port, of which the instructions are not known.
+    pub blocks: u64,
     /// Those of them that passed the filters; `None` without filters.
     pub passed: Option<u64>,
     /// Messages, packets or groups of all kinds.
@@ -304,6 +309,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             check: None,
             steps: 0,
             instructions: 0,
+            blocks: 0,
             passed: None,
             code: None,
             sink,
@@ -407,6 +413,7 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         let counters = self.source.counters();
         Written {
             instructions: self.instructions,
+            blocks: self.blocks,
             passed: self.passed.map(|(_, insns)| insns),
             messages: sent.messages,
             bytes: sent.total,
@@ -438,6 +445,28 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         }
         (self.sink)(&sent.bytes);
         sent.bytes.clear();
+    }
+}
+
+impl<E: Encode, F: FnMut(&[u8])> StreamWriter<'_, Port<Encoder<E, Shared>>, F> {
+    /// Gives a cycle of a port to the encoder, as it is.
+    pub(super) fn cycle(&mut self, cycle: &IngressCycle<'_>) {
+        let encoder = self.source.sink_mut();
+        for block in cycle.blocks {
+            encoder.ingress(cycle.hart, block);
+        }
+        for data in cycle.data.iter().filter(|data| data.dretire) {
+            encoder.data(cycle.hart, data);
+        }
+        self.blocks += cycle
+            .blocks
+            .iter()
+            .filter(|block| block.iretire > 0)
+            .count() as u64;
+        self.steps += 1;
+        if self.steps == LOOK {
+            self.look(BUFFER);
+        }
     }
 }
 

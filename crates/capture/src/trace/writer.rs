@@ -7,6 +7,7 @@ use hartrace_flow::erase::Dyn;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
 use hartrace_isa::Isa;
+use hartrace_logs::IngressCycle;
 use hartrace_tandem as tandem;
 use hartrace_tandem::container::{ParameterError, Parameters};
 use std::cell::RefCell;
@@ -151,6 +152,16 @@ impl<'a> TraceWriter<'a> {
             Writer::Ntrace(writer) => writer,
             Writer::Etrace(writer) => writer,
             Writer::Tandem(writer) => writer.as_mut(),
+        }
+    }
+
+    /// Gives a cycle of an ingress port to the encoder as it is; not to that of a tandem
+    /// trace, which has no port.
+    pub fn cycle(&mut self, cycle: &IngressCycle<'_>) {
+        match &mut self.writer {
+            Writer::Ntrace(writer) => writer.cycle(cycle),
+            Writer::Etrace(writer) => writer.cycle(cycle),
+            Writer::Tandem(_) => {}
         }
     }
 

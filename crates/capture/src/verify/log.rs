@@ -2,10 +2,10 @@
 
 use super::{Choice, WrongHart};
 use crate::detect::Kind;
-use crate::log::{Damage, LineCount, LogReader, carries, has_effects};
+use crate::log::{Damage, LineCount, LogReader, carries, has_effects, plan_of};
 use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
-use hartrace_logs::{Column, Columns, LineError, LogFormat};
-use hartrace_tandem::{Config, ConfigError, Encoder};
+use hartrace_logs::{Column, Columns, LineError, LogFormat, Moment};
+use hartrace_tandem::{Config, ConfigError, Elements, Encoder, Register};
 
 /// Reads a log and writes what it says as a tandem stream of one hart, piece by piece.
 pub struct LogStream<'a> {
@@ -14,6 +14,27 @@ pub struct LogStream<'a> {
     choice: Choice,
     lines: LineCount,
     damage: Damage,
+    /// Bytes of the stream that were given.
+    given: u64,
+}
+
+/// When the groups of a piece of a stream were, for sources with times.
+#[derive(Clone, Debug, Default)]
+pub struct Moments {
+    /// Where steps start in the stream, and their times.
+    starts: Vec<(u64, u64)>,
+    exponent: Option<i8>,
+}
+
+impl Moments {
+    /// The time of the step whose group starts at a byte of the stream, or before it.
+    #[must_use]
+    pub fn at(&self, offset: u64) -> Option<Moment> {
+        let after = self.starts.partition_point(|(start, _)| *start <= offset);
+        let (_, ticks) = *self.starts.get(after.checked_sub(1)?)?;
+        let exponent = self.exponent;
+        (ticks > 0).then_some(Moment { ticks, exponent })
+    }
 }
 
 /// The steps of one hart on their way into a stream.
@@ -22,6 +43,9 @@ struct Steps<'s> {
     bytes: &'s mut Vec<u8>,
     choice: &'s mut Choice,
     wrong: Option<WrongHart>,
+    /// Bytes before these.
+    given: u64,
+    starts: &'s mut Vec<(u64, u64)>,
 }
 
 impl Observer for Steps<'_> {
@@ -34,7 +58,18 @@ impl Observer for Steps<'_> {
             Step::Insn(_) | Step::Trap(_) => self.choice.takes(hart),
         };
         match taken {
-            Ok(true) => self.encoder.step(step, effects, self.bytes),
+            Ok(true) => {
+                let time = match step {
+                    Step::Insn(insn) => insn.time,
+                    Step::Trap(trap) => trap.time,
+                    Step::Signal(_) => 0,
+                };
+                if time > 0 {
+                    self.starts
+                        .push((self.given + self.bytes.len() as u64, time));
+                }
+                self.encoder.step(step, effects, self.bytes);
+            }
             Ok(false) => {}
             Err(wrong) => self.wrong = Some(wrong),
         }
@@ -62,27 +97,39 @@ impl<'a> LogStream<'a> {
             choice: Choice::new(hart, true),
             lines: LineCount::default(),
             damage: Damage::default(),
+            given: 0,
         })
     }
 
-    /// What the next part of the log becomes; `None`: the log has ended.
+    /// What the next part of the log becomes, and when it was; `None`: the log has ended.
     ///
     /// # Errors
     ///
     /// Several harts where none is chosen, or not the one that is.
-    pub fn read(&mut self, chunk: Option<&[u8]>, bytes: &mut Vec<u8>) -> Result<(), WrongHart> {
+    pub fn read(
+        &mut self,
+        chunk: Option<&[u8]>,
+        bytes: &mut Vec<u8>,
+        moments: &mut Moments,
+    ) -> Result<(), WrongHart> {
+        bytes.clear();
+        moments.starts.clear();
+        moments.exponent = self.reader.exponent();
         let LogStream {
             reader,
             encoder,
             choice,
             lines,
             damage,
+            given,
         } = self;
         let mut steps = Steps {
             encoder,
             bytes,
             choice,
             wrong: None,
+            given: *given,
+            starts: &mut moments.starts,
         };
         let mut damaged = |error: LineError| damage.add(error);
         match chunk {
@@ -92,23 +139,43 @@ impl<'a> LogStream<'a> {
             }
             None => reader.finish(&mut steps, &mut damaged),
         }
-        match (steps.wrong, chunk) {
+        let wrong = steps.wrong;
+        *given += bytes.len() as u64;
+        match (wrong, chunk) {
             (Some(wrong), _) => Err(wrong),
             (None, None) => self.choice.check(),
             (None, Some(_)) => Ok(()),
         }
     }
 
-    /// Lines that could not be read, and all lines.
+    /// Lines that could not be read, or edges of a waveform's clock, and all of them.
     #[must_use]
     pub fn damage(&self) -> (&Damage, u64) {
-        (&self.damage, self.lines.count())
+        let edges = self.reader.edges();
+        (&self.damage, edges.unwrap_or(self.lines.count()))
+    }
+}
+
+/// Adds the state that a log of this kind does not record.
+pub fn add_absent(kind: Kind, head: &[u8], config: &crate::config::Config, to: &mut Elements) {
+    let columns = config.log.columns.columns().and_then(Result::ok);
+    let names = match plan_of(kind, head, config) {
+        Some(Ok(plan)) => plan.absent(),
+        _ => absent_in_log(kind, head, columns.as_ref()),
+    };
+    for name in names {
+        // They are names of elements.
+        let _ = to.add(name);
+    }
+    if let Some(Ok(plan)) = plan_of(kind, head, config) {
+        for csr in plan.csrs() {
+            to.registers.remove(Register::csr(csr));
+        }
     }
 }
 
 /// Names of the state that a log of this kind does not record.
-#[must_use]
-pub fn absent_in_log(kind: Kind, head: &[u8], columns: Option<&Columns>) -> Vec<&'static str> {
+fn absent_in_log(kind: Kind, head: &[u8], columns: Option<&Columns>) -> Vec<&'static str> {
     // What a trap does to the status is in no log.
     let mut absent = vec!["trap.mstatus", "trap.sstatus"];
     let mut add = |names: &[&'static str]| absent.extend(names);

@@ -15,7 +15,7 @@ use hartrace_capture::compare::{Compared, Feed, OutputModel, Plan};
 use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::{Input, is_stdin};
-use hartrace_capture::log::{Assume, Clocked, Plain, Reading, has_time, recognise_boot};
+use hartrace_capture::log::{Assume, Clocked, Plain, Reading, has_time, head, recognise_boot};
 use hartrace_capture::output::Output;
 use hartrace_capture::program::Raw;
 use hartrace_capture::shard::cores;
@@ -70,7 +70,7 @@ fn compare_run(args: &Compare, talk: &Talk) -> Result<(), Failure> {
     tell_program(std::slice::from_ref(&elf), talk);
     let program = machine::program(&elf)?;
     let symbols = Symbols::from_elf(&elf.bytes).ok();
-    let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
+    let entry = machine::entry(&config.hart, symbols.as_ref())?;
     if let Some(missing) = missing_extensions(&elf, isa) {
         talk.warning(&missing);
     }
@@ -159,8 +159,8 @@ fn compare_log(args: &Compare, talk: &Talk) -> Result<(), Failure> {
     let output = session.output(&args.output.output)?;
     let mut program = session.load()?;
     let mut input = Input::open(&args.input)?;
-    let head = input.peek(HEAD)?;
-    let kind = chosen(detect(head), &session.config);
+    let kind = chosen(detect(input.peek(HEAD)?), &session.config);
+    let head = head(kind, &mut input)?;
     let timed = has_time(kind, head, &session.config);
     let mut image = program.image()?;
     recognise_boot(kind, head, &mut program, image.as_mut());

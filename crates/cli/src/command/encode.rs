@@ -9,8 +9,10 @@ use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Assume, Plain, Reading, has_time, recognise_boot};
-use hartrace_capture::trace::WriteOptions;
+use hartrace_capture::log::{
+    self as capture_log, Assume, CycleReader, Plain, Reading, has_time, recognise_boot,
+};
+use hartrace_capture::trace::{TraceWriter, WriteOptions, Written};
 use hartrace_flow::{Image, Mode, Observer};
 use hartrace_print::diagnostic::{Code, log, trace};
 
@@ -23,15 +25,27 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     )?;
     let mut program = session.load()?;
     let mut input = Input::open(&args.input)?;
-    let head = input.peek(HEAD)?;
-    let kind = chosen(detect(head), &session.config);
+    let kind = chosen(detect(input.peek(HEAD)?), &session.config);
+    let head = capture_log::head(kind, &mut input)?;
     let timed = has_time(kind, head, &session.config);
     let mut image = program.image()?;
     recognise_boot(kind, head, &mut program, image.as_mut());
     // A verifier is to see jumps as they are.
     let tandem = args.to.format().has_code();
-    let reading = logs::reading(kind, head, &program, image.as_ref(), tandem, &session)?;
-    let isa = reading.isa;
+    // Rows of an ingress port go to the encoder as they are. A check compares instructions.
+    let rows = match tandem || args.check {
+        true => None,
+        false => logs::cycles(kind, head, &program, &session),
+    };
+    let (steps, isa) = match rows {
+        Some((cycles, isa)) => (Steps::Cycles(Box::new(cycles)), isa),
+        None => {
+            let image = image.as_ref();
+            let reading = logs::reading(kind, head, &program, image, tandem, &session)?;
+            let isa = reading.isa;
+            (Steps::Log(Box::new(reading)), isa)
+        }
+    };
     let mut settings = args.to.format().settings(&program.config, isa.xlen())?;
     let file = file.carried(&program.config, &settings)?;
     let encoder = file.encoder(&settings);
@@ -79,12 +93,24 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
         // A tandem trace keeps such a jump as it is.
         instead: settings.instead_of_cause().filter(|_| !tandem),
     };
-    let assumed = log::assumed(
-        &args.input,
-        args.mode.is_none() && !reading.modes,
-        timed,
-        &settings,
-    );
+    let modes = match &steps {
+        Steps::Cycles(_) => true,
+        Steps::Log(reading) => reading.modes,
+    };
+    let unknown = args.mode.is_none() && !modes;
+    let assumed = log::assumed(&args.input, unknown, timed, &settings);
+    let reading = match steps {
+        Steps::Log(reading) => *reading,
+        Steps::Cycles(cycles) => {
+            let done = copy.cycles(*cycles, writer)?;
+            if let Some(assumed) = assumed {
+                talk.warning(&assumed);
+            }
+            file.finish(&program.config, &settings, &program.elf)?;
+            let (format, left) = (settings.format(), settings.leaves_out());
+            return trace_file::report(&args.output.output, format, (&done, 0), left, talk);
+        }
+    };
     let (writer, causeless) = match args.mode {
         _ if tandem => copy.run(reading, writer)?,
         mode if !reading.modes => {
@@ -109,6 +135,13 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     trace_file::report(&args.output.output, format, (&done, causeless), left, talk)
 }
 
+/// What is encoded.
+enum Steps<'a> {
+    Log(Box<Reading<'a>>),
+    /// Cycles of an ingress port.
+    Cycles(Box<CycleReader>),
+}
+
 /// A log on its way into a trace.
 struct Copy<'a> {
     input: Input,
@@ -124,6 +157,20 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
+    /// Gives all cycles of the input to an encoder.
+    fn cycles(self, cycles: CycleReader, mut writer: TraceWriter<'_>) -> Result<Written, Failure> {
+        let check = || self.file.sink.check();
+        logs::copy_cycles(
+            cycles,
+            self.input,
+            &mut writer,
+            self.which,
+            self.session,
+            check,
+        )?;
+        Ok(writer.done())
+    }
+
     /// Reads all of the input. Gives the writer back, and how many traps have no
     /// known cause.
     fn run<O: Observer>(self, reading: Reading<'_>, writer: O) -> Result<(O, u64), Failure> {

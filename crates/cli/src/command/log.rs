@@ -9,7 +9,9 @@ use crate::sink::Sink;
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Assume, Reading, RowWriter, has_time, ingress_layout, recognise_boot};
+use hartrace_capture::log::{
+    Assume, Reading, RowWriter, has_time, head, ingress_layout, recognise_boot,
+};
 use hartrace_capture::output::Output;
 use hartrace_flow::{Mode, Observer};
 use hartrace_logs::{IngressColumns, PcWriter, SpikeWriter};
@@ -25,8 +27,8 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let mut program = session.load()?;
     let mut image = program.image()?;
     let mut input = Input::open(&args.input)?;
-    let head = input.peek(HEAD)?;
-    let kind = chosen(detect(head), &session.config);
+    let kind = chosen(detect(input.peek(HEAD)?), &session.config);
+    let head = head(kind, &mut input)?;
     recognise_boot(kind, head, &mut program, image.as_mut());
     need(args, kind, head)?;
     let job = Job {

@@ -44,6 +44,7 @@ mod system;
 mod tandem;
 mod timeline;
 mod tiny;
+mod tinycore;
 mod trace;
 mod triggers;
 mod verify;

@@ -208,6 +208,12 @@ impl<S: IngressSink> Port<S> {
         &self.sink
     }
 
+    /// The same, for blocks that come from elsewhere. A port that has shown blocks of its
+    /// own is not to be bypassed.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
     /// Halfwords of a hart that are still gathered in a block.
     #[must_use]
     pub fn gathered(&self, hart: HartId) -> u64 {

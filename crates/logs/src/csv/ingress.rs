@@ -230,6 +230,17 @@ pub enum IngressRow<'a> {
     Lost,
 }
 
+/// A cycle of a hart: its blocks, and its data accesses in their unified form.
+#[derive(Clone, Copy, Debug)]
+pub struct IngressCycle<'a> {
+    /// The hart; hart 0 where the table has one.
+    pub hart: HartId,
+    /// The blocks, oldest first.
+    pub blocks: &'a [Ingress],
+    /// The accesses of their instructions, in order.
+    pub data: &'a [DataIngress],
+}
+
 /// Reads the ingress port from CSV: columns by name as in the reference flow
 /// (`itype_0,cause,tval,priv,iaddr_0[,context][,time][,ctype][,sijump_0],`
 /// `iretire_0,ilastsize_0`) in any order, groups `_0` to `_7`, and columns of
@@ -294,6 +305,27 @@ impl IngressReader {
         lines.finish(|n, line| table.row(n, line, out, damaged));
     }
 
+    /// Reads on. `out` gets cycles with all they have, and `None` for a damaged row.
+    pub fn feed_cycles(
+        &mut self,
+        chunk: &[u8],
+        out: &mut dyn FnMut(Option<IngressCycle<'_>>),
+        damaged: &mut dyn FnMut(LineError),
+    ) {
+        let IngressReader { lines, table } = self;
+        lines.feed(chunk, |n, line| table.whole_cycle(n, line, out, damaged));
+    }
+
+    /// The table has ended, as for [`IngressReader::feed_cycles`].
+    pub fn finish_cycles(
+        &mut self,
+        out: &mut dyn FnMut(Option<IngressCycle<'_>>),
+        damaged: &mut dyn FnMut(LineError),
+    ) {
+        let IngressReader { lines, table } = self;
+        lines.finish(|n, line| table.whole_cycle(n, line, out, damaged));
+    }
+
     /// Reads on, to steps.
     pub fn feed_steps<O: Observer>(
         &mut self,
@@ -352,6 +384,27 @@ impl Table {
             Err(error) => {
                 damaged(error);
                 out(number, IngressRow::Lost);
+            }
+        }
+    }
+
+    fn whole_cycle(
+        &mut self,
+        number: u64,
+        line: Line<'_>,
+        out: &mut dyn FnMut(Option<IngressCycle<'_>>),
+        damaged: &mut dyn FnMut(LineError),
+    ) {
+        match self.line(number, line) {
+            Ok(None) => {}
+            Ok(Some(_)) => out(Some(IngressCycle {
+                hart: self.hart.unwrap_or_default(),
+                blocks: self.blocks.get(..self.shown).unwrap_or_default(),
+                data: self.data.get(..self.accesses).unwrap_or_default(),
+            })),
+            Err(error) => {
+                damaged(error);
+                out(None);
             }
         }
     }

@@ -85,7 +85,8 @@ impl MemoryOp {
     }
 
     /// log2 of the size of its accesses.
-    const fn size(self) -> u8 {
+    #[inline]
+    pub(crate) const fn size(self) -> u8 {
         match self {
             MemoryOp::Plain(size)
             | MemoryOp::Atomic(_, size)
@@ -95,6 +96,13 @@ impl MemoryOp {
             MemoryOp::Other => 0,
         }
     }
+}
+
+/// log2 of the size of the accesses that an instruction makes, as far as its encoding shows;
+/// `narrow` on RV32.
+#[must_use]
+pub fn access_size(bits: u32, narrow: bool) -> u8 {
+    MemoryOp::of(bits, narrow).size()
 }
 
 /// Which effects are wanted.

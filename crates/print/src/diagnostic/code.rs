@@ -105,6 +105,10 @@ codes! {
     WrongSchema "HT0129" exit 1,
     /// A query that cannot be run.
     BadQuery "HT0130" exit 1,
+    /// A waveform whose port is not known.
+    NoPort "HT0131" exit 5,
+    /// A waveform whose header cannot be read.
+    BadWave "HT0132" exit 5,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.

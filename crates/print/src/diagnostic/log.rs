@@ -7,8 +7,12 @@ use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
 use hartrace_capture::log::{Damage, Fit, LogError, LogGuess, has_effects};
 use hartrace_capture::trace::Settings;
+use hartrace_capture::wave::{MapError, WavePort};
 use hartrace_flow::HartId;
 use std::path::Path;
+
+/// Names of signals that are listed.
+const LISTED: usize = 12;
 
 /// Something that was guessed about a log.
 #[must_use]
@@ -41,12 +45,52 @@ pub fn not_readable(path: &Path, head: &[u8], error: LogError) -> Diagnostic {
                 "describe its lines in section [log.columns] of a configuration (docs/logs.md)",
             )
         }
+        LogError::Wave(error) => no_port(&name, error),
         LogError::NeedsProgram(kind) => Diagnostic::new(Code::NoProgram, "no program is given")
             .note(format!("{name} has addresses but no instructions: {kind}"))
             .help(
                 "give the program with -e, --raw FILE@BASE, or a configuration with a \
                     [program] section",
             ),
+    }
+}
+
+/// A waveform whose port is not known.
+fn no_port(name: &str, error: MapError) -> Diagnostic {
+    let message = format!("{name} cannot be read: {error}");
+    let listed = |diagnostic: Diagnostic, names: &[String]| {
+        let shown = names.iter().take(LISTED);
+        let diagnostic = shown.fold(diagnostic, |d, name| d.note(name.clone()));
+        match names.len().saturating_sub(LISTED) {
+            0 => diagnostic,
+            more => diagnostic.note(format!("and {more} more")),
+        }
+    };
+    match error {
+        MapError::Wave(_) => Diagnostic::new(Code::BadWave, message),
+        MapError::NoPort(_) => Diagnostic::new(Code::NoPort, message)
+            .note("RVFI, the E-Trace ingress port and that of CVA6 are found by their names")
+            .help("name the signals in section [wave] of a configuration (docs/waveforms.md)"),
+        MapError::Several(ports) => {
+            let port = |(port, name): &(WavePort, String)| format!("{}: {name}", port.name());
+            let names: Vec<String> = ports.iter().map(port).collect();
+            listed(Diagnostic::new(Code::NoPort, message), &names).help(
+                "choose one with scope, prefix or port in section [wave] of a configuration, or \
+                 with --log-format",
+            )
+        }
+        MapError::Ambiguous(_, names) => listed(Diagnostic::new(Code::NoPort, message), &names)
+            .help("give the full name, with all scopes"),
+        MapError::Clock(names) => {
+            let diagnostic = listed(Diagnostic::new(Code::NoPort, message), &names);
+            diagnostic.help("give its name as clock in section [wave] of a configuration")
+        }
+        MapError::ResetLevel(_) => Diagnostic::new(Code::NoPort, message)
+            .help("set reset_active to \"low\" or \"high\" in section [wave] of a configuration"),
+        MapError::NoSignal(..) | MapError::Missing(..) | MapError::Width(..) => {
+            Diagnostic::new(Code::NoPort, message)
+                .help("check section [wave] of the configuration (docs/waveforms.md)")
+        }
     }
 }
 
@@ -144,8 +188,18 @@ pub fn judge_causes(path: &Path, fit: Fit, instead: Option<&str>, strict: bool) 
 /// Lines that could not be read, as an error or a warning.
 fn damaged(path: &Path, damage: &Damage, lines: u64) -> Diagnostic {
     let name = input::name(path);
-    let lines = count(lines, "line");
-    let message = format!("{name}: {} of {lines} cannot be read", damage.lines);
+    // A waveform has no lines.
+    let timed = damage.first.iter().any(|error| error.time.is_some());
+    let message = match timed {
+        true => {
+            let faults = count(damage.lines, "fault");
+            format!("{name}: {faults} in {}", count(lines, "clock edge"))
+        }
+        false => {
+            let lines = count(lines, "line");
+            format!("{name}: {} of {lines} cannot be read", damage.lines)
+        }
+    };
     let mut diagnostic = Diagnostic::new(Code::DamagedLines, message);
     for error in &damage.first {
         diagnostic = diagnostic.note(line_note(error));

@@ -55,8 +55,10 @@ pub fn judge(
     let first = report.first().unwrap_or(0);
     let groups = count(counters.mismatches, "group");
     let message = format!("{name} differs from the hart in {groups}");
-    let mismatch = Diagnostic::new(Code::Mismatch, message)
-        .note(format!("the first is at instruction {first}"));
+    let mismatch = Diagnostic::new(Code::Mismatch, message).note(match report.first_moment() {
+        Some(moment) => format!("the first is at instruction {first}, time {moment}"),
+        None => format!("the first is at instruction {first}"),
+    });
     findings.error = Some(match report.is_foreign() {
         true => mismatch.note("the instructions differ: check that this is the traced program"),
         false => mismatch,

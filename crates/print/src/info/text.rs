@@ -97,19 +97,21 @@ fn segment_text(segment: &Segment) -> String {
 }
 
 fn write_log(kind: Kind, log: &Log, out: &mut impl Write) -> io::Result<()> {
-    row(out, "lines", log.lines)?;
+    let is_wave = matches!(kind, Kind::Wave(_));
+    let title = if is_wave { "clock edges" } else { "lines" };
+    row(out, title, log.lines)?;
     if let Some(instructions) = log.instructions {
         row(out, "hart ids", list(&log.harts))?;
         row(out, "retired", count(instructions, "instruction"))?;
     }
     if let Some(rows) = log.rows {
         let title = match kind {
-            Kind::IngressCsv => "blocks",
+            Kind::IngressCsv | Kind::Wave(_) => "blocks",
             _ => "pcs",
         };
         row(out, title, rows)?;
     }
-    if log.instructions.is_some() || kind == Kind::IngressCsv {
+    if log.instructions.is_some() || kind == Kind::IngressCsv || is_wave {
         write_traps(log, out)?;
     }
     if let (Some(first), Some(last)) = (log.first_pc, log.last_pc) {
@@ -119,7 +121,8 @@ fn write_log(kind: Kind, log: &Log, out: &mut impl Write) -> io::Result<()> {
     if log.damaged == 0 {
         return Ok(());
     }
-    row(out, "damaged", count(log.damaged, "line"))?;
+    let noun = if is_wave { "fault" } else { "line" };
+    row(out, "damaged", count(log.damaged, noun))?;
     for error in &log.first_damaged {
         row(out, "", &error.note)?;
     }

@@ -6,6 +6,7 @@ use super::{Facts, Outcome};
 use crate::json::{self, Hex};
 use crate::words::interrupt;
 use hartrace_flow::Mode;
+use hartrace_logs::Moment;
 use hartrace_tandem::Problem;
 use hartrace_tandem::verify::{self, Counters, Field, Kind, Mismatch};
 use serde::Serialize;
@@ -27,6 +28,10 @@ enum Line<'a> {
         insn: u64,
         group: u64,
         offset: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        time: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        moment: Option<String>,
         #[serde(flatten)]
         place: Place<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +132,12 @@ pub(super) fn header(facts: &Facts<'_>) -> String {
     })
 }
 
-pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) -> String {
+pub(super) fn mismatch(
+    facts: &Facts<'_>,
+    number: u64,
+    moment: Option<Moment>,
+    mismatch: &Mismatch<'_>,
+) -> String {
     let past = mismatch.past.iter().map(|past| Past {
         insn: past.insn,
         group: past.group,
@@ -139,6 +149,8 @@ pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) 
         insn: mismatch.insn,
         group: mismatch.group.number,
         offset: mismatch.group.at,
+        time: moment.map(|moment| moment.ticks),
+        moment: moment.map(|moment| moment.to_string()),
         place: place(facts, mismatch.pc, mismatch.bits),
         trap: reported_cause(mismatch.group).map(|cause| facts.places.cause(cause)),
         differences: mismatch.differences.iter().map(difference).collect(),

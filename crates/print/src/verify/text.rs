@@ -6,6 +6,7 @@ use crate::words::{count, encoding, interrupt};
 use hartrace_capture::verify::End;
 use hartrace_flow::Mode;
 use hartrace_isa::csr;
+use hartrace_logs::Moment;
 use hartrace_tandem::verify::{Difference, Field, Kind, Mismatch, Past};
 use hartrace_tandem::{Config, Group, How, Problem, Register};
 use std::fmt::Write as _;
@@ -14,15 +15,24 @@ use std::fmt::Write as _;
 const SHOWN: usize = 8;
 
 /// Trace and model differ.
-pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) -> String {
+pub(super) fn mismatch(
+    facts: &Facts<'_>,
+    number: u64,
+    moment: Option<Moment>,
+    mismatch: &Mismatch<'_>,
+) -> String {
     let Facts { places, config, .. } = facts;
     let Mismatch {
         group, insn, pc, ..
     } = mismatch;
     let mut out = format!(
-        "mismatch {number}: instruction {insn}, group {}, byte {:#x}\n",
+        "mismatch {number}: instruction {insn}, group {}, byte {:#x}",
         group.number, group.at
     );
+    if let Some(moment) = moment {
+        let _ = write!(out, ", time {moment}");
+    }
+    out.push('\n');
     let _ = write!(out, "  at {}", places.address(*pc));
     if let Some((file, line)) = places.line(*pc) {
         let _ = write!(out, ", {file}:{line}");
@@ -51,6 +61,22 @@ pub(super) fn mismatch(facts: &Facts<'_>, number: u64, mismatch: &Mismatch<'_>) 
     }
     out.push('\n');
     out
+}
+
+/// A core takes an interrupt that the model would not take.
+pub(super) fn unexplained(
+    facts: &Facts<'_>,
+    number: u64,
+    insn: u64,
+    (from, handler): (u64, u64),
+) -> String {
+    let places = facts.places;
+    format!(
+        "mismatch {number}: instruction {insn}\n  at {}\n     the core takes an interrupt to \
+         {}; the hart has none enabled that leads there\n\n",
+        places.address(from),
+        places.address(handler)
+    )
 }
 
 /// The cause of the trap that a group reports.

@@ -2,12 +2,12 @@
 //!
 //! Slices give the function, the trap and the thread; the rest is in a [`Recorder`].
 
-use super::fst::{Header, Kind, Scope, Sections, Value, write_start};
 use super::signals::{CONTEXT, PC, PRIVILEGE, Recorder};
 use super::spool::{Change, Changes, Spool};
 use super::{Arrow, Beginning, Category, Counter, FileTrack, SliceWriter, Timescale};
 use crate::stacks::Measure;
 use hartrace_flow::{Cause, HartId, Mode, PerHart};
+use hartrace_wave::fst::{Kind, Scope, Sections, Start, Written, write_start};
 use std::io::{self, Write};
 
 /// The signals of a hart, after those of the recorder.
@@ -152,7 +152,7 @@ impl<'w> Waves<'w> {
             of_slices.push(std::mem::take(&mut self.harts.of(id).spool));
         }
         let survey = Survey::of(&mut Merged::new(&mut of_events, &mut of_slices)?)?;
-        let header = Header {
+        let header = Start {
             begin: survey.begin.saturating_mul(times),
             end: survey.end.saturating_mul(times),
             exponent,
@@ -184,7 +184,7 @@ impl<'w> Waves<'w> {
     /// Writes the changes at one time: of each signal the last, if it makes a difference.
     fn settle(&self, pending: &mut Vec<Change>, times: u64, sections: &mut Sections) {
         for change in pending.drain(..) {
-            let text = |text: Option<&'static str>| Value::Text(text.unwrap_or(""));
+            let text = |text: Option<&'static str>| Written::Text(text.unwrap_or(""));
             let number = change.value;
             let value = match (change.signal % SIGNALS, number) {
                 (PRIVILEGE, number) => {
@@ -193,10 +193,10 @@ impl<'w> Waves<'w> {
                 }
                 (FUNCTION | TRAP, number) => {
                     let name = number.and_then(|n| self.texts.get(n as usize));
-                    Value::Text(name.map_or("", String::as_str))
+                    Written::Text(name.map_or("", String::as_str))
                 }
-                (_, Some(number)) => Value::Bits(number),
-                (_, None) => Value::Unknown,
+                (_, Some(number)) => Written::Bits(number),
+                (_, None) => Written::Unknown,
             };
             if sections.differs(change.signal as usize, value) {
                 sections.time(change.at.saturating_mul(times));

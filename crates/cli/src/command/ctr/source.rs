@@ -9,7 +9,7 @@ use crate::settings::{Program, kind_of};
 use crate::talk::Talk;
 use hartrace_capture::detect::{HEAD, Kind};
 use hartrace_capture::input::Input;
-use hartrace_capture::log::has_time;
+use hartrace_capture::log::{has_time, head};
 use hartrace_capture::records::{
     Control, Every, Form, Known, RecordSummary, Sampler, Snapshot, SnapshotError, SnapshotReader,
     SnapshotSink, Version,
@@ -206,7 +206,7 @@ impl Job<'_> {
         report: &mut Report<'_, '_>,
     ) -> Result<(), Failure> {
         let session = self.session;
-        let head = input.peek(HEAD)?;
+        let head = head(kind, &mut input)?;
         let reading = logs::reading(kind, head, self.program, self.image, false, session)?;
         let timed = has_time(kind, head, &session.config);
         let told = Known {

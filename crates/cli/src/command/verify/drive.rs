@@ -135,8 +135,7 @@ impl<M: Model> Drive<'_, '_, M> {
         let (mut bytes, mut seen) = (Vec::new(), 0);
         let mut ended = None;
         let read: Result<(), LogHalt> = input.chunks(|chunk| {
-            bytes.clear();
-            let read = stream.read(Some(chunk), &mut bytes);
+            let read = stream.read(Some(chunk), &mut bytes, self.report.moments());
             read.map_err(|wrong| LogHalt::Failed(self.wrong(&wrong)))?;
             let flow = self.feed(&bytes).map_err(LogHalt::Failed)?;
             seen += chunk.len() as u64;
@@ -160,8 +159,7 @@ impl<M: Model> Drive<'_, '_, M> {
         let end = match ended {
             Some(end) => end,
             None => {
-                bytes.clear();
-                let read = stream.read(None, &mut bytes);
+                let read = stream.read(None, &mut bytes, self.report.moments());
                 read.map_err(|wrong| self.wrong(&wrong))?;
                 match self.feed(&bytes)? {
                     ControlFlow::Break(()) => self.report.why_stopped(),

@@ -1,29 +1,16 @@
-//! The FST format of GTKWave: signals over time, compressed.
+//! Writes FST files.
 //!
-//! A file has a header, the lengths of signals (geometry), their names (hierarchy) and
-//! sections of changes. A section has the values of all signals where it begins (the
-//! frame), a chain of changes for each signal and the times at which there are changes. All
-//! numbers are big-endian or have a variable length; a change is at the index of its time.
-//!
-//! All is known when writing starts, so the file is written from its start to its end.
+//! All is known when writing starts, so a file is written from its start to its end, with
+//! its names first.
 
-use super::spool::{signed, varint};
+use super::{
+    CHANGES_ALIAS_2 as CHANGES, END_OF_SCOPE, GEOMETRY, HEADER, HIERARCHY, MODULE, SCOPE, STRING,
+    WIRE,
+};
+use crate::bytes::{signed, varint};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use std::io::{self, Write};
-
-/// Types of sections.
-const HEADER: u8 = 0;
-const GEOMETRY: u8 = 3;
-const HIERARCHY: u8 = 4;
-const CHANGES: u8 = 8;
-
-/// Codes in the hierarchy: a scope that is a module, its end, a wire, a string.
-const SCOPE: u8 = 254;
-const END_OF_SCOPE: u8 = 255;
-const MODULE: u8 = 0;
-const WIRE: u8 = 16;
-const STRING: u8 = 21;
 
 /// Lengths of the texts in the header.
 const WRITER: usize = 128;
@@ -31,7 +18,7 @@ const DATE: usize = 119;
 
 /// What a signal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// So many bits.
     Bits(u32),
     /// A text of any length.
@@ -39,27 +26,33 @@ pub(super) enum Kind {
 }
 
 /// A module with signals.
-pub(super) struct Scope {
-    pub(super) name: String,
-    pub(super) signals: Vec<(&'static str, Kind)>,
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// Its name.
+    pub name: String,
+    /// Names and kinds of its signals, which are numbered over all scopes.
+    pub signals: Vec<(&'static str, Kind)>,
 }
 
 /// What the header says.
-pub(super) struct Header {
-    pub(super) begin: u64,
-    pub(super) end: u64,
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The first time.
+    pub begin: u64,
+    /// The last time.
+    pub end: u64,
     /// Times are multiples of this power of ten of a second.
-    pub(super) exponent: i8,
+    pub exponent: i8,
     /// Sections with changes.
-    pub(super) sections: u64,
+    pub sections: u64,
 }
 
 /// Writes all but the changes.
-pub(super) fn write_start(
-    out: &mut dyn Write,
-    header: &Header,
-    scopes: &[Scope],
-) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Those of the output.
+pub fn write_start(out: &mut dyn Write, header: &Start, scopes: &[Scope]) -> io::Result<()> {
     let kinds = scopes.iter().flat_map(|scope| &scope.signals);
     let count = kinds.clone().count() as u64;
     let mut bytes = Vec::new();
@@ -145,16 +138,20 @@ fn hierarchy(scopes: &[Scope]) -> Vec<u8> {
 
 /// A value of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub enum Written<'a> {
     /// Not known, or not settled: `x`.
     Unknown,
     /// The low bits of a number.
     Bits(u64),
+    /// Words of a signal of more than 64 bits, the lowest first.
+    Wide(&'a [u64]),
+    /// A text.
     Text(&'a str),
 }
 
 /// Sections of changes, one after the other.
-pub(super) struct Sections {
+#[derive(Debug)]
+pub struct Sections {
     kinds: Vec<Kind>,
     chains: Vec<Chain>,
     begin: u64,
@@ -165,7 +162,7 @@ pub(super) struct Sections {
 }
 
 /// The changes of a signal in a section.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Chain {
     /// The value where the section begins, and now: bits as characters.
     first: Vec<u8>,
@@ -176,7 +173,9 @@ struct Chain {
 }
 
 impl Sections {
-    pub(super) fn new(scopes: &[Scope], begin: u64) -> Sections {
+    /// Sections of the signals of these scopes, from a time on.
+    #[must_use]
+    pub fn new(scopes: &[Scope], begin: u64) -> Sections {
         let kinds = scopes.iter().flat_map(|scope| &scope.signals);
         let kinds: Vec<Kind> = kinds.map(|(_, kind)| *kind).collect();
         let chains = kinds.iter().map(|kind| Chain::new(*kind)).collect();
@@ -191,7 +190,7 @@ impl Sections {
     }
 
     /// The changes that follow are at this time, which is not before the last.
-    pub(super) fn time(&mut self, at: u64) {
+    pub fn time(&mut self, at: u64) {
         let since = if self.count == 0 { 0 } else { self.now };
         if self.count == 0 || at > self.now {
             varint(&mut self.times, at.saturating_sub(since));
@@ -201,7 +200,8 @@ impl Sections {
     }
 
     /// Whether a signal would change with this value.
-    pub(super) fn differs(&self, signal: usize, value: Value<'_>) -> bool {
+    #[must_use]
+    pub fn differs(&self, signal: usize, value: Written<'_>) -> bool {
         match (self.kinds.get(signal), self.chains.get(signal)) {
             (Some(Kind::Text), Some(chain)) => text(value) != chain.last,
             (Some(Kind::Bits(bits)), Some(chain)) => {
@@ -212,7 +212,7 @@ impl Sections {
     }
 
     /// A change at the time given last.
-    pub(super) fn change(&mut self, signal: usize, value: Value<'_>) {
+    pub fn change(&mut self, signal: usize, value: Written<'_>) {
         let (Some(kind), Some(chain)) = (self.kinds.get(signal), self.chains.get_mut(signal))
         else {
             return;
@@ -228,7 +228,11 @@ impl Sections {
     }
 
     /// Writes the section; the next begins where it ends.
-    pub(super) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.count == 0 {
             self.time(self.now);
         }
@@ -335,9 +339,9 @@ impl Chain {
         self.last.extend(text);
     }
 
-    fn bit(&mut self, since: u64, value: Value<'_>) {
+    fn bit(&mut self, since: u64, value: Written<'_>) {
         match value {
-            Value::Bits(bit) => varint(&mut self.bytes, since << 2 | (bit & 1) << 1),
+            Written::Bits(bit) => varint(&mut self.bytes, since << 2 | (bit & 1) << 1),
             // The number of `x` among the values that are no bits is 0.
             _ => varint(&mut self.bytes, since << 4 | 1),
         }
@@ -345,17 +349,24 @@ impl Chain {
         self.last.extend(characters(value, 1));
     }
 
-    fn bits(&mut self, since: u64, value: Value<'_>, bits: u32) {
+    fn bits(&mut self, since: u64, value: Written<'_>, bits: u32) {
         self.last.clear();
         self.last.extend(characters(value, bits));
         match value {
-            Value::Bits(number) => {
+            Written::Bits(number) => {
                 varint(&mut self.bytes, since << 1);
                 // The highest bit first, and the last byte filled up.
                 let length = bits.div_ceil(8);
                 let aligned = number.wrapping_shl(u64::BITS - bits);
                 let bytes = aligned.to_be_bytes();
                 self.bytes.extend(bytes.iter().take(length as usize));
+            }
+            Written::Wide(_) => {
+                varint(&mut self.bytes, since << 1);
+                for characters in self.last.chunks(8) {
+                    let byte = characters.iter().fold(0, |n, c| n << 1 | (c & 1));
+                    self.bytes.push(byte << (8 - characters.len()));
+                }
             }
             _ => {
                 varint(&mut self.bytes, since << 1 | 1);
@@ -365,17 +376,22 @@ impl Chain {
     }
 }
 
-/// The characters of up to 64 bits, the highest first.
-fn characters(value: Value<'_>, bits: u32) -> impl Iterator<Item = u8> {
+/// The characters of a value, the highest bit first.
+fn characters(value: Written<'_>, bits: u32) -> impl Iterator<Item = u8> {
+    let bit_of = |words: &[u64], bit: u32| {
+        let word = words.get((bit / 64) as usize).copied().unwrap_or(0);
+        b'0' + (word >> (bit % 64) & 1) as u8
+    };
     (0..bits).rev().map(move |bit| match value {
-        Value::Bits(number) => b'0' + (number >> bit & 1) as u8,
+        Written::Bits(number) => bit_of(&[number], bit),
+        Written::Wide(words) => bit_of(words, bit),
         _ => b'x',
     })
 }
 
-fn text(value: Value<'_>) -> &[u8] {
+fn text(value: Written<'_>) -> &[u8] {
     match value {
-        Value::Text(text) => text.as_bytes(),
+        Written::Text(text) => text.as_bytes(),
         _ => &[],
     }
 }
@@ -412,15 +428,15 @@ mod tests {
         let mut files = [Vec::new(), Vec::new(), Vec::new()];
         let [first, second, third] = &mut files;
         sections.time(100);
-        assert!(sections.differs(0, Value::Bits(5)) && !sections.differs(0, Value::Unknown));
-        sections.change(0, Value::Bits(5));
-        sections.change(1, Value::Text("five"));
-        assert!(!sections.differs(0, Value::Bits(5)) && sections.differs(2, Value::Bits(0)));
+        assert!(sections.differs(0, Written::Bits(5)) && !sections.differs(0, Written::Unknown));
+        sections.change(0, Written::Bits(5));
+        sections.change(1, Written::Text("five"));
+        assert!(!sections.differs(0, Written::Bits(5)) && sections.differs(2, Written::Bits(0)));
         sections.time(130);
-        sections.change(2, Value::Bits(1));
+        sections.change(2, Written::Bits(1));
         sections.write(first).unwrap();
         sections.time(200);
-        sections.change(0, Value::Unknown);
+        sections.change(0, Written::Unknown);
         sections.write(second).unwrap();
         // Nothing has happened.
         sections.write(third).unwrap();
