@@ -108,7 +108,7 @@ impl Known {
         for elf in elf {
             // What has no symbols has no names.
             let _ = names.add_symbols(elf.symbols(), elf.bias());
-            let _ = places.add_parts(elf.symbols(), elf.lines(), elf.bias());
+            let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), elf.bias());
         }
         let lines = places.line_ranges(0, u64::MAX);
         let lines = lines
