@@ -67,7 +67,7 @@ Examples:
   hartrace run prog.elf --trace ctr=r    record the last jumps, as hardware does
   hartrace ctr r                         show control transfer records
   hartrace export t -o tables            write Parquet tables, for other tools
-  hartrace sql \"SELECT ...\" t           query a trace
+  hartrace sql \"SELECT ...\" t            query a trace
   hartrace config show -e prog.elf       show the settings in effect
 
 Exit codes:

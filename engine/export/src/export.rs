@@ -72,14 +72,13 @@ impl Done {
 }
 
 impl Export {
-    /// The tables that are written unless others are asked for. A row of `runs` is as large as
-    /// the piece of a trace that it is made of.
-    pub const USUAL: [Table; 8] = [
+    /// The tables that are written unless others are asked for. `runs` and `messages` take
+    /// several times as long to write as all others.
+    pub const USUAL: [Table; 7] = [
         Table::Calls,
         Table::Traps,
         Table::Accesses,
         Table::Gaps,
-        Table::Messages,
         Table::Functions,
         Table::Lines,
         Table::Branches,
@@ -188,6 +187,11 @@ impl Export {
             if old.is_dir() {
                 fs::remove_dir_all(&old).map_err(|error| cannot_create(&old, &error))?;
             }
+        }
+        // A table without rows is there, too.
+        for table in &self.tables {
+            let folder = self.folder.join(table.name());
+            fs::create_dir_all(&folder).map_err(|error| cannot_create(&folder, &error))?;
         }
         for file in written {
             let mut folder = self.folder.join(file.table.name()).join(&name);

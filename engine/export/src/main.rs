@@ -36,7 +36,7 @@ struct Args {
     /// Folder for the tables
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Tables to write, or `all` [default: all but runs, which is many times the trace]
+    /// Tables to write, or `all` [default: all but runs and messages, which take longest]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = tables)]
     tables: Vec<Chosen>,
     /// Number of traces exported at the same time [default: the number of cores]

@@ -38,20 +38,25 @@ impl Report {
     /// All of it in a few lines.
     #[must_use]
     pub fn text(&self) -> String {
+        let new = traces(self.new);
         let mut lines = vec![format!(
-            "{} traces exported: {} rows of {} instructions, {} bytes from {} bytes of trace",
-            self.new, self.rows, self.instructions, self.bytes, self.trace_bytes
+            "{new} exported: {} rows of {} instructions, {} bytes from {} bytes of trace",
+            self.rows, self.instructions, self.bytes, self.trace_bytes
         )];
-        if self.old > 0 {
-            lines.push(format!("{} traces were there already", self.old));
-        }
-        if self.damaged > 0 {
-            let damaged = self.damaged;
-            lines.push(format!("{damaged} traces have gaps: see the table `gaps`"));
-        }
-        if self.failed > 0 {
-            lines.push(format!("{} traces could not be exported", self.failed));
+        for (count, what) in [
+            (self.old, "exported already"),
+            (self.damaged, "with gaps: see the table `gaps`"),
+            (self.failed, "could not be exported"),
+        ] {
+            if count > 0 {
+                lines.push(format!("{} {what}", traces(count)));
+            }
         }
         lines.join("\n")
     }
+}
+
+fn traces(count: u64) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} trace{ending}")
 }

@@ -117,10 +117,12 @@ impl<'a, 't> Feed<'a, 't> {
 
     /// The state between two events; `None` where it cannot be saved.
     fn save(&mut self) -> Option<Vec<u8>> {
-        let mut out = Packer::new();
+        let mut times = Packer::new();
         if let Timed::Stamped(timed) = &self.collector {
-            timed.save(&mut out)?;
+            timed.save(&mut times)?;
         }
+        let mut out = Packer::new();
+        out.bytes(&times.finish());
         let collector = self.inner();
         out.bytes(&collector.profiler.as_mut()?.save()?);
         collector.flow.as_ref()?.save(&mut out);
@@ -130,8 +132,10 @@ impl<'a, 't> Feed<'a, 't> {
     /// Goes on from a stop; `None` if its state cannot be read.
     pub(crate) fn restore(&mut self, stop: &Stop) -> Option<()> {
         let mut saved = Unpacker::new(&stop.state);
+        // A reader that wants no times has no use for these.
+        let mut times = Unpacker::new(saved.bytes()?);
         if let Timed::Stamped(timed) = &mut self.collector {
-            timed.restore(&mut saved)?;
+            timed.restore(&mut times)?;
         }
         let collector = self.inner();
         let stacks = saved.bytes()?;

@@ -142,9 +142,16 @@ impl Opened {
         Ok(decoded)
     }
 
-    /// The index of the trace, if it was made before: with times, or without.
+    /// The index of the trace, if it was made before. One with times serves readers that want
+    /// none.
     #[must_use]
     pub fn known_index(&self, timed: bool) -> Option<Index> {
+        let timed = timed && self.has_time();
+        let exact = self.index_with(timed);
+        exact.or_else(|| self.index_with(true).filter(|_| !timed && self.has_time()))
+    }
+
+    fn index_with(&self, timed: bool) -> Option<Index> {
         let (cache, key) = self.cache(timed)?;
         let path = cache.file(&key);
         let bytes = fs::read(&path).ok()?;
@@ -156,7 +163,7 @@ impl Opened {
     /// Keeps the index of the trace for the next time. A cache that cannot be written is
     /// none.
     pub fn keep_index(&self, index: &Index, timed: bool) {
-        let Some((cache, key)) = self.cache(timed) else {
+        let Some((cache, key)) = self.cache(timed && self.has_time()) else {
             return;
         };
         cache.prepare();

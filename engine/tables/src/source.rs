@@ -198,7 +198,7 @@ impl Opened {
         let mut places = Places::new();
         for elf in &self.program.elf {
             // What has no symbols has no places.
-            let _ = places.add_parts(elf.symbols(), elf.lines(), elf.bias());
+            let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), elf.bias());
         }
         places
     }

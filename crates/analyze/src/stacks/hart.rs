@@ -327,7 +327,10 @@ impl Hart {
             let Some(frame) = self.thread.frames.pop() else {
                 return;
             };
-            sink.left(id, &self.left(&frame, how));
+            let left = self.left(&frame, how);
+            let cost = self.thread.parked_at(self.thread.frames.len());
+            let cost = cost.map_or(left.cost, |cost| cost.since(frame.entered));
+            sink.left(id, &Left { cost, ..left });
         }
     }
 
@@ -381,10 +384,13 @@ impl Hart {
         if self.suspended.len() >= MAX_THREADS {
             let oldest = self.suspended.remove(0);
             let current = std::mem::replace(&mut self.thread, oldest);
+            let cost = (self.cost, self.settled, self.node);
+            self.unpark();
             self.announce(false, id, sink);
             self.leave_to(0, How::Lost, id, sink);
             self.end_thread(id, sink);
             self.thread = current;
+            (self.cost, self.settled, self.node) = cost;
         }
         let context = self.thread.context;
         if self.thread.frames.is_empty() {

@@ -150,6 +150,23 @@ fn check(events: &[Event], expected: &[&str], odd: &[Odd]) {
     assert_eq!(found_odd, odd);
 }
 
+/// What a trap has interrupted when the trace ends cost what it did before the trap.
+#[test]
+fn interrupted_calls_end_with_their_own_cost() {
+    let (a, b, i) = (at('a'), at('b'), at('i'));
+    let events = [
+        call(a, 'b'),
+        stop(b),
+        trap(b + 16),
+        call(i, 'c'),
+        stop(at('c')),
+    ];
+    let events: Vec<(u32, Event)> = events.iter().map(|e| (0, *e)).collect();
+    let (_, seen) = profile(Grouping::default(), &events);
+    let costs: Vec<u64> = seen.left.iter().map(|left| left.cost.insns).collect();
+    assert_eq!(costs, [4, 8, 4, 8]);
+}
+
 #[test]
 fn calls_and_returns() {
     let (a, b, c) = (at('a'), at('b'), at('c'));

@@ -88,6 +88,14 @@ impl Thread {
         })
     }
 
+    /// What the segment of a frame has cost, if a trap has interrupted it.
+    pub(super) fn parked_at(&self, frame: usize) -> Option<Cost> {
+        let (_, interrupted) = self.segments.split_last()?;
+        let last = self.segments.last()?;
+        let own = interrupted.iter().rfind(|s| s.first <= frame);
+        own.filter(|_| frame < last.first).map(|own| own.cost)
+    }
+
     /// The frames of the last segment.
     #[inline]
     pub(super) fn current(&self) -> &[Frame] {

@@ -30,6 +30,7 @@ mod files;
 mod flamegraph;
 mod help;
 mod info;
+mod installed;
 mod interrupts;
 mod log;
 mod page;
