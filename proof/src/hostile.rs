@@ -33,6 +33,7 @@ mod trace;
 mod transport;
 mod verify;
 mod walk;
+mod waves;
 
 pub use input::Input;
 
@@ -113,6 +114,11 @@ pub const PROPERTIES: &[Property] = &[
         name: "log_csv",
         holds: logs::csv,
         seeds: logs::csv_seeds,
+    },
+    Property {
+        name: "wave_ports",
+        holds: waves::ports,
+        seeds: waves::ports_seeds,
     },
     Property {
         name: "port_check",

@@ -26,3 +26,4 @@ pub mod tandem;
 pub mod torture;
 pub mod trace;
 pub mod views;
+pub mod waves;
