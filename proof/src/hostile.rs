@@ -19,6 +19,7 @@ mod code;
 mod ctr;
 mod elf;
 mod etrace;
+mod ffi;
 mod hart;
 mod input;
 mod isa;
@@ -119,6 +120,16 @@ pub const PROPERTIES: &[Property] = &[
         name: "wave_ports",
         holds: waves::ports,
         seeds: waves::ports_seeds,
+    },
+    Property {
+        name: "ffi_check",
+        holds: ffi::check,
+        seeds: ffi::check_seeds,
+    },
+    Property {
+        name: "ffi_encode",
+        holds: ffi::encode,
+        seeds: ffi::encode_seeds,
     },
     Property {
         name: "port_check",

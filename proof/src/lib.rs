@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 pub mod bench;
+pub mod block;
 #[cfg(test)]
 mod cases;
 pub mod commands;

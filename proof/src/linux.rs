@@ -3,8 +3,9 @@
 //! second run is the first. If traces are wanted, too, what is decoded from each on one and
 //! on two threads is what the harts did.
 //!
-//! The files are given: firmware, a kernel, a static busybox, and the modules that a
-//! kernel needs for its disk. Without them there is nothing to prove.
+//! The files are given: firmware, a kernel, a static busybox, the modules that a kernel
+//! needs for its disk, and further programs to run, such as one that writes code. Without
+//! them there is nothing to prove.
 
 mod traced;
 
@@ -20,8 +21,8 @@ use hartrace_hart::{BootFiles, Config, Machine, Platform, Region, Stop, System, 
 use hartrace_isa::Xlen;
 
 const USAGE: &str = "give --bios FILE --kernel FILE --busybox FILE [--module FILE]... \
-                     [--harts N]... [--trace ntrace|etrace]...; modules are loaded in their order, \
-                     uncompressed";
+                     [--program FILE]... [--harts N]... [--trace ntrace|etrace]...; modules, \
+                     uncompressed, are loaded and static programs run in their order";
 
 /// Instructions after which a boot that has not ended is no good.
 const LIMIT: u64 = 50_000_000_000;
@@ -41,6 +42,7 @@ struct Given {
     kernel: Option<Vec<u8>>,
     busybox: Option<Vec<u8>>,
     modules: Vec<Vec<u8>>,
+    programs: Vec<Vec<u8>>,
     harts: Vec<u32>,
     /// Formats, as sections of a configuration.
     traces: Vec<String>,
@@ -58,6 +60,7 @@ impl Given {
                 "--kernel" => given.kernel = Some(file()?),
                 "--busybox" => given.busybox = Some(file()?),
                 "--module" => given.modules.push(file()?),
+                "--program" => given.programs.push(file()?),
                 "--harts" => given.harts.push(value.parse().map_err(|_| USAGE)?),
                 "--trace" if ["ntrace", "etrace"].contains(&value.as_str()) => {
                     given.traces.push(format!("[{value}]"));
@@ -84,9 +87,10 @@ pub fn command(args: &[String]) -> Result<(), String> {
         println!("skipped: no kernel; {USAGE}");
         return Ok(());
     };
-    let initrd = file_system(busybox, &given.modules);
+    let initrd = file_system(busybox, &given);
     for &harts in &given.harts {
         let boot = |trace: Option<&String>| {
+            let typed = script(harts, !given.modules.is_empty(), given.programs.len());
             let files = BootFiles {
                 bios: Some(bios),
                 kernel: Some(kernel),
@@ -95,18 +99,17 @@ pub fn command(args: &[String]) -> Result<(), String> {
                 dtb: None,
             };
             let begin = Instant::now();
-            let disk = !given.modules.is_empty();
             let (done, traced) = match trace {
                 None => (
                     {
                         let nothing = (Wants::NOTHING, &mut NoObserver as &mut Dyn<'_>);
-                        run(harts, &files, disk, nothing)?
+                        run(harts, &files, typed, nothing)?
                     },
                     None,
                 ),
                 Some(text) => {
                     let boot = traced::trace(text, harts, |observer| {
-                        run(harts, &files, disk, (Wants::STEPS, observer))
+                        run(harts, &files, typed, (Wants::STEPS, observer))
                     })?;
                     (boot.0, Some(boot.1))
                 }
@@ -132,7 +135,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
 }
 
 /// What is typed, and the lines that are printed then.
-fn script(harts: u32, disk: bool) -> (String, Vec<String>) {
+fn script(harts: u32, disk: bool, programs: usize) -> (String, Vec<String>) {
     let mut typed = String::from("echo $((6 * 7)) is the answer\n");
     let mut printed = vec!["42 is the answer".to_owned()];
     typed += "echo harts $(cat /sys/devices/system/cpu/online)\n";
@@ -147,6 +150,10 @@ fn script(harts: u32, disk: bool) -> (String, Vec<String>) {
         typed += "echo 3 > /proc/sys/vm/drop_caches\n";
         typed += "echo disk: $(dd if=/dev/vda bs=512 skip=8 count=1 2>/dev/null | head -n 1)\n";
         printed.push("disk: changed".to_owned());
+    }
+    for number in 0..programs {
+        typed += &format!("program{number} && echo program {number} is done\n");
+        printed.push(format!("program {number} is done"));
     }
     typed += "poweroff -f\n";
     (typed, printed)
@@ -180,10 +187,9 @@ impl Observer for NoObserver {
 fn run(
     harts: u32,
     files: &BootFiles<'_>,
-    disk: bool,
+    (typed, printed): (String, Vec<String>),
     (wants, observer): (Wants, &mut Dyn<'_>),
 ) -> Result<(String, u64), String> {
-    let (typed, printed) = script(harts, disk);
     let mut image = format!("{LINE}\n").into_bytes();
     image.resize(1 << 20, 0);
     let image = Disk::new(Box::new(Cursor::new(image)), Writes::Forgotten);
@@ -238,9 +244,9 @@ fn run(
     Ok((output, machine.instructions()))
 }
 
-/// An initial file system: busybox, the modules, and a first program that loads them
-/// and starts a shell.
-fn file_system(busybox: &[u8], modules: &[Vec<u8>]) -> Vec<u8> {
+/// An initial file system: busybox, the modules, the programs, and a first program that
+/// loads the modules and starts a shell.
+fn file_system(busybox: &[u8], given: &Given) -> Vec<u8> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "proc", "sys", "lib"] {
         archive.add(folder, 0o040_755, &[], 0);
@@ -253,7 +259,10 @@ fn file_system(busybox: &[u8], modules: &[Vec<u8>]) -> Vec<u8> {
     }
     let mut init = String::from("#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sys /sys\n");
     init += "mount -t devtmpfs dev /dev\n";
-    for (number, module) in modules.iter().enumerate() {
+    for (number, program) in given.programs.iter().enumerate() {
+        archive.add(&format!("bin/program{number}"), 0o100_755, program, 0);
+    }
+    for (number, module) in given.modules.iter().enumerate() {
         let name = format!("lib/{number}.ko");
         archive.add(&name, 0o100_644, module, 0);
         init += &format!("insmod /{name}\n");

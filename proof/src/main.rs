@@ -101,6 +101,11 @@ const COMMANDS: &[Command] = &[
         hartrace_proof::linux::command,
     ),
     (
+        "block",
+        "COMMAND [--config FILE] ...: the packets of another encoder, such as RTL, are ours",
+        hartrace_proof::block::command,
+    ),
+    (
         "processes",
         "--bios FILE --kernel FILE --initrd FILE [--elf FILE]...: profiles by context are true",
         hartrace_proof::processes::command,

@@ -27,7 +27,7 @@ const USAGE: &str = "give --bios FILE --kernel FILE --initrd FILE [--elf FILE]..
 const LIMIT: u64 = 50_000_000_000;
 
 /// What is counted apart: a context, a mode and a function; 0 for code of none.
-type Key = (u64, &'static str, u64);
+type Key = (u64, Option<Mode>, u64);
 
 /// How many instructions.
 type Counts = BTreeMap<Key, u64>;
@@ -147,7 +147,7 @@ impl Truth<'_> {
             let function = self.functions.of(pc);
             *known = (pc, function.map_or(0, |id| self.functions.get(id).start));
         }
-        let key = (context.0, mode.name(), known.1);
+        let key = (context.0, Some(mode), known.1);
         if key != self.last.0 {
             self.settle();
             self.changes += u64::from(key.0 != self.last.0.0);
@@ -245,7 +245,7 @@ fn record(files: &BootFiles<'_>, given: &Given, functions: &Functions) -> Result
         functions,
         counts: Counts::new(),
         known: vec![(1, 0); KNOWN],
-        last: ((0, "", 0), 0),
+        last: ((0, None, 0), 0),
         changes: 0,
     };
     let (counts, changes, images) = run(&mut machine, Both { truth, writers }, given.insns, isa)?;
@@ -310,7 +310,7 @@ fn profile(
         if node.own.insns == 0 {
             continue;
         }
-        let mut key = (u64::MAX, "", 0);
+        let mut key = (u64::MAX, None, 0);
         if let What::Function(id) = node.what
             && id.index() < named
         {
@@ -323,7 +323,7 @@ fn profile(
             };
             match node.what {
                 What::Context(context) => key.0 = context.map_or(u64::MAX, |c| c.0),
-                What::Mode(mode) => key.1 = mode.map_or("", Mode::name),
+                What::Mode(mode) => key.1 = mode,
                 _ => {}
             }
             id = node.parent;
@@ -382,6 +382,7 @@ fn same(name: &str, truth: &Counts, found: &Counts) -> Result<(), String> {
     );
     for key in different.iter().take(20) {
         let (context, mode, function) = key;
+        let mode = mode.map_or("?", Mode::name);
         let (truth, found) = (count(truth, key), count(found, key));
         message += &format!(
             "\ncontext {context:#x}, mode {mode}, function {function:#x}: {truth}, found {found}"

@@ -2,7 +2,8 @@
 
 /// The name in the source, or the name as it is where it is not mangled. The hash
 /// of a Rust name is left out.
-pub(crate) fn demangle(name: &str) -> String {
+#[must_use]
+pub fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }

@@ -217,18 +217,20 @@ fn meet(one: &[u64], other: &[u64], confirm: usize, both_end: bool) -> Option<(u
         let equal = one.get(i..i + count) == other.get(j..j + count);
         equal && (count == confirm || both_end && left.0 == left.1)
     };
+    // What is left out; of two ways to leave out as much, the one that leaves out about as
+    // much on both sides.
+    let cost = |(i, j): (usize, usize)| (i + j, i.abs_diff(j));
     let mut best: Option<(usize, usize)> = None;
     for (i, pc) in one.iter().enumerate() {
-        if best.is_some_and(|(a, b)| i >= a + b) {
+        if best.is_some_and(|(a, b)| i > a + b) {
             break;
         }
         for &j in places.get(pc).into_iter().flatten() {
-            if best.is_some_and(|(a, b)| i + j >= a + b) {
+            if best.is_some_and(|(a, b)| i + j > a + b) {
                 break;
             }
-            if same(i, j) {
+            if best.is_none_or(|best| cost((i, j)) < cost(best)) && same(i, j) {
                 best = Some((i, j));
-                break;
             }
         }
     }

@@ -5,9 +5,10 @@ mod shared;
 use crate::context_names::ContextNames;
 use crate::demangle::demangle;
 use crate::elf::{Elf, ElfError, Place, Symbol};
+use crate::program_code::ProgramCode;
 use crate::symbols::Symbols;
 use hartrace_flow::{Context, Image, Run, SpaceId, elf_bias};
-use shared::{Code, Shared};
+use shared::Shared;
 use std::collections::HashMap;
 
 /// A function of a [`Functions`] table.
@@ -127,7 +128,7 @@ impl Functions {
     ///
     /// What is no ELF file for RISC-V.
     pub fn add_program(&mut self, symbols: &[u8], code: &[u8], bias: u64) -> Result<(), ElfError> {
-        let code = Code::of(code, bias);
+        let code = ProgramCode::of(code, bias);
         if !self.shared.first.iter().any(|first| first.overlaps(&code)) {
             self.shared.first.push(code);
             return self.add_symbols(symbols, bias);

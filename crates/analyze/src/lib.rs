@@ -53,6 +53,7 @@ pub mod memory;
 mod names;
 mod places;
 mod profile;
+mod program_code;
 pub mod protobuf;
 mod runs;
 mod scopes;
@@ -72,6 +73,7 @@ pub use coverage::{
     BranchCount, ContextRuns, Coverage, FunctionCoverage, LineCoverage, PartCounter, RunCounter,
     Share, Shares, add_runs,
 };
+pub use demangle::demangle;
 pub use difference::{Compared, DiffOptions, Divergence, Meeting, Pcs, compare_runs};
 pub use doubt::Doubts;
 pub use elf::{ElfError, isa_of};
@@ -80,9 +82,9 @@ pub use functions::{Function, FunctionId, Functions};
 pub use jumps::{IndirectJump, JumpCounter, Jumps, LoopTrips, Trips};
 pub use lines::{Line, Lines, SourceFrame};
 pub use listing::{Listing, ListingError, listing, raw_listing};
-pub use names::Names;
+pub use names::{Names, NamesIn};
 
-pub use places::{LineRanges, Place, Places};
+pub use places::{LineRanges, Place, Places, PlacesIn};
 pub use profile::{
     Added, CallEdge, CallSink, FunctionChange, FunctionCost, GapMark, HotLoop, InsnCosts, LineCost,
     PathCosts, PathRuns, PathSequence, PathThread, Profile, Profiler, Profiling, Recording,
@@ -91,9 +93,10 @@ pub use profile::{
 pub use runs::RunCount;
 pub use scopes::{LinePlace, Scopes, SourcePoint};
 pub use segments::{Module, Segment, Segments};
+pub use spaces::Spaces;
 pub use stacks::{
     Backtrace, CallTree, Cost, Entered, Entry, Grouping, How, Left, Measure, Moment, Node, NodeId,
-    Odd, OddJump, OpenCall, Outer, Ran, StackSink, Stacks, Switched, What,
+    Odd, OddJump, OpenCall, Outer, Ran, SavedSink, StackSink, Stacks, Switched, What,
 };
 pub use symbols::Symbols;
 pub use timeline::{

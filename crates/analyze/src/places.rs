@@ -2,8 +2,8 @@
 
 use crate::elf::ElfError;
 use crate::lines::{Line, Lines, SourceFrame};
-use crate::names::{Label, Names};
-use hartrace_flow::elf_bias;
+use crate::names::{Label, Names, NamesIn};
+use hartrace_flow::{Image, SpaceId, elf_bias};
 use std::fmt;
 
 /// The distance after a symbol up to which it names an address, in bytes.
@@ -14,8 +14,16 @@ const FAR: u64 = 16 << 20;
 #[derive(Default)]
 pub struct Places<'a> {
     names: Names,
-    /// Line tables, and what is added to their addresses.
-    lines: Vec<(Lines<'a>, u64)>,
+    lines: Vec<LineTable<'a>>,
+}
+
+/// The lines of a file.
+struct LineTable<'a> {
+    lines: Lines<'a>,
+    /// What is added to their addresses.
+    bias: u64,
+    /// The number of the file among those of the names.
+    file: usize,
 }
 
 impl<'a> Places<'a> {
@@ -33,24 +41,26 @@ impl<'a> Places<'a> {
     /// What is no ELF file for RISC-V.
     pub fn add_elf(&mut self, file: &'a [u8], base: Option<u64>) -> Result<(), ElfError> {
         let bias = base.map_or(0, |base| elf_bias(file, base).unwrap_or(base));
-        self.add_parts(file, file, bias)
+        self.add_program((file, file), file, bias)
     }
 
-    /// Adds the symbols of one file and the lines of another: a program and the file that has
-    /// what was taken away from it. `bias` is added to all addresses.
+    /// Adds a program: its symbols and its code, which may be in two files, and the lines of
+    /// another. `bias` is added to all addresses.
     ///
     /// # Errors
     ///
     /// What is no ELF file for RISC-V.
-    pub fn add_parts(
+    pub fn add_program(
         &mut self,
-        symbols: &[u8],
+        (symbols, code): (&[u8], &[u8]),
         lines: &'a [u8],
         bias: u64,
     ) -> Result<(), ElfError> {
-        self.names.add_symbols(symbols, bias)?;
+        let file = self.names.files();
+        self.names.add_program(symbols, code, bias)?;
         let lines = Lines::from_elf(lines);
-        self.lines.extend(lines.map(|lines| (lines, bias)));
+        self.lines
+            .extend(lines.map(|lines| LineTable { lines, bias, file }));
         Ok(())
     }
 
@@ -60,46 +70,43 @@ impl<'a> Places<'a> {
         &self.names
     }
 
-    /// The line that the instruction at an address comes from.
+    /// What is known of the code in a space of an image: where several programs have an
+    /// address, of the one that has the code that is there.
     #[must_use]
-    pub fn line(&self, address: u64) -> Option<Line<'_>> {
-        let mut lines = self.lines.iter();
-        lines.find_map(|(lines, bias)| lines.lookup(address.wrapping_sub(*bias)))
-    }
-
-    /// The lines of all code from one address to another, by address: each range of
-    /// addresses that comes from one line.
-    #[must_use]
-    pub fn line_ranges(&self, low: u64, high: u64) -> LineRanges<'_> {
-        let mut all: Vec<_> = self
-            .lines
-            .iter()
-            .flat_map(|(lines, bias)| {
-                let (low, high) = match (low.wrapping_sub(*bias), high.wrapping_sub(*bias)) {
-                    (low, high) if low <= high => (low, high),
-                    // They begin below the program: all of its lines.
-                    _ => (0, u64::MAX),
-                };
-                let found = lines.ranges(low, high);
-                found.map(|(start, end, line)| {
-                    (start.wrapping_add(*bias), end.wrapping_add(*bias), line)
-                })
-            })
-            .collect();
-        all.sort_by_key(|(start, ..)| *start);
-        LineRanges(all)
+    pub fn within<'p>(&'p self, image: &'p Image, space: SpaceId) -> PlacesIn<'p, 'a> {
+        PlacesIn {
+            places: self,
+            names: self.names.within(image, space),
+        }
     }
 
     /// The functions that the instruction at an address belongs to, the innermost
     /// inlined one first.
     #[must_use]
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
+        self.anywhere().frames(address)
+    }
+
+    /// The lines of all code from one address to another, by address: each range of
+    /// addresses that comes from one line.
+    #[must_use]
+    pub fn line_ranges(&self, low: u64, high: u64) -> LineRanges<'_> {
+        self.anywhere().line_ranges(low, high)
+    }
+
+    /// What is known whatever code there is.
+    fn anywhere(&self) -> PlacesIn<'_, 'a> {
+        PlacesIn {
+            places: self,
+            names: self.names.anywhere(),
+        }
+    }
+
+    /// The line that the instruction at an address comes from.
+    #[must_use]
+    pub fn line(&self, address: u64) -> Option<Line<'_>> {
         let mut lines = self.lines.iter();
-        let found = lines.find_map(|(lines, bias)| {
-            let frames = lines.frames(address.wrapping_sub(*bias));
-            (!frames.is_empty()).then_some(frames)
-        });
-        found.unwrap_or_default()
+        lines.find_map(|table| table.lines.lookup(address.wrapping_sub(table.bias)))
     }
 
     /// The function an address is in; where none is, the nearest name before
@@ -119,6 +126,57 @@ impl<'a> Places<'a> {
             label: label.map(|_| self.names.label(address)),
             line: self.line(address),
         }
+    }
+}
+
+/// What is known of the code in a space of an image ([`Places::within`]).
+pub struct PlacesIn<'p, 'a> {
+    places: &'p Places<'a>,
+    names: NamesIn<'p>,
+}
+
+impl<'p> PlacesIn<'p, '_> {
+    /// The names alone.
+    #[must_use]
+    pub fn names(&self) -> NamesIn<'p> {
+        self.names
+    }
+
+    /// The lines of all code of the program at `low` up to `high`, by address.
+    #[must_use]
+    pub fn line_ranges(&self, low: u64, high: u64) -> LineRanges<'p> {
+        let is_possible = self.names.possible(low);
+        let tables = self.places.lines.iter();
+        let mut all: Vec<_> = tables
+            .filter(|table| is_possible(table.file))
+            .flat_map(|LineTable { lines, bias, .. }| {
+                let (low, high) = match (low.wrapping_sub(*bias), high.wrapping_sub(*bias)) {
+                    (low, high) if low <= high => (low, high),
+                    // They begin below the program: all of its lines.
+                    _ => (0, u64::MAX),
+                };
+                let found = lines.ranges(low, high);
+                found.map(|(start, end, line)| {
+                    (start.wrapping_add(*bias), end.wrapping_add(*bias), line)
+                })
+            })
+            .collect();
+        all.sort_by_key(|(start, ..)| *start);
+        LineRanges(all)
+    }
+
+    /// The functions that the instruction at an address belongs to, the innermost
+    /// inlined one first.
+    #[must_use]
+    pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
+        let is_possible = self.names.possible(address);
+        let tables = self.places.lines.iter();
+        let mut tables = tables.filter(|table| is_possible(table.file));
+        let found = tables.find_map(|table| {
+            let frames = table.lines.frames(address.wrapping_sub(table.bias));
+            (!frames.is_empty()).then_some(frames)
+        });
+        found.unwrap_or_default()
     }
 }
 

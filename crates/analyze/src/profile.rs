@@ -24,8 +24,9 @@ use crate::follow::Follower;
 use crate::functions::{Function, FunctionId, Functions};
 use crate::runs::{RunCount, add_counts};
 use crate::slices::Slices;
-use crate::stacks::{Backtrace, CallTree, Cost, Grouping, NodeId, Passed, StackSink};
-use crate::timeline::Timeline;
+use crate::stacks::{
+    Backtrace, CallTree, Cost, Grouping, Moment, NodeId, Passed, SavedSink, StackSink,
+};
 use hartrace_flow::{Consumer, Event, HartId, Image, Kept, PerHart, Run, SpaceId, TiedRuns};
 use hartrace_flow::{Packer, Unpacker};
 use std::collections::BTreeMap;
@@ -71,6 +72,21 @@ impl<'a, S: StackSink> Profiler<'a, S> {
             self.flush(id, since);
         }
         self.follower.stacks.innermost(id, limit)
+    }
+
+    /// What takes calls.
+    pub fn sink(&mut self) -> &mut S {
+        self.follower.sink()
+    }
+
+    /// The harts that have executed something.
+    pub fn harts(&self) -> Vec<HartId> {
+        self.follower.stacks.ids()
+    }
+
+    /// Where a hart is in what it executed.
+    pub fn moment(&mut self, id: HartId) -> Moment {
+        self.follower.stacks.moment(id)
     }
 
     /// No more events.
@@ -206,8 +222,8 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
     }
 }
 
-/// A timeline can be made of a part of a trace, from where the state was saved.
-impl Profiler<'_, Timeline<'_>> {
+/// What takes calls can go on in the middle of a trace, from where the state was saved.
+impl<S: SavedSink> Profiler<'_, S> {
     /// The state after all events so far; `None` if stacks are too deep, or a run waits
     /// for its time.
     pub fn save(&mut self) -> Option<Vec<u8>> {
@@ -224,7 +240,7 @@ impl Profiler<'_, Timeline<'_>> {
     }
 
     /// Goes on from a state; the harts and their times, or `None` if it cannot be read.
-    /// What was counted before is not known: only the timeline is right.
+    /// What was counted before is not known: what the sink gets is right, the profile is not.
     pub fn restore(&mut self, saved: &[u8]) -> Option<Vec<(HartId, Option<u64>)>> {
         let mut saved = Unpacker::new(saved);
         self.follower.sink().restore(&mut saved)?;

@@ -1,7 +1,7 @@
 //! The file offsets of a program's code.
 
 use crate::elf::ElfError;
-use hartrace_flow::elf::{Elf, SectionKind, SegmentKind, section_by_name};
+use hartrace_flow::elf::{Elf, SegmentKind, section_by_name};
 use hartrace_flow::elf_bias;
 
 /// Pages as `mmap` has them.
@@ -47,15 +47,10 @@ impl Module {
         let segments = Segments::from_elf(file, base)?;
         let elf = Elf::parse(file)?;
         let sections = elf.sections().unwrap_or_default();
-        let notes = (0..sections.len()).filter(|at| {
-            let kind = sections.get(*at).map(|section| section.kind);
-            kind == Some(SectionKind::Notes)
-        });
-        let build_id = notes.filter_map(|at| elf.build_id(at)).next();
         Ok(Module {
             name,
             segments,
-            build_id: build_id.unwrap_or_default().to_vec(),
+            build_id: elf.build_id().unwrap_or_default().to_vec(),
             has_lines: section_by_name(&sections, b".debug_line").is_some(),
         })
     }

@@ -31,7 +31,8 @@ mod tree;
 
 pub use backtrace::{Backtrace, Outer};
 pub use sink::{
-    Entered, Entry, Grouping, How, Left, Moment, Odd, OddJump, OpenCall, Ran, StackSink, Switched,
+    Entered, Entry, Grouping, How, Left, Moment, Odd, OddJump, OpenCall, Ran, SavedSink, StackSink,
+    Switched,
 };
 pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
@@ -170,6 +171,16 @@ impl<S: StackSink> Stacks<S> {
                 _ => {}
             }
         }
+    }
+
+    /// All harts.
+    pub(crate) fn ids(&self) -> Vec<HartId> {
+        self.harts.iter().map(|(id, _)| id).collect()
+    }
+
+    /// Where a hart is in what it executed.
+    pub(crate) fn moment(&mut self, id: HartId) -> Moment {
+        self.harts.of(id).moment()
     }
 
     /// What takes what happens.

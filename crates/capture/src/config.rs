@@ -62,6 +62,10 @@
 //! [log.columns]                # a table, or a pattern
 //! pc = "address"               # the name of a column, or its number
 //!
+//! [verify]                     # what is compared
+//! volatile = ["0x10000000:0x1000"] # state that comes from the core
+//! absent = ["trap.mtval"]      # what the core does not report
+//!
 //! [wave]                       # the port in a waveform
 //! port = "rvfi"                # rvfi, ingress or cva6
 //! scope = "tb.core0"
@@ -94,6 +98,7 @@ mod read;
 mod tandem;
 mod transport;
 mod value;
+mod verify;
 mod wave;
 mod write;
 
@@ -115,6 +120,7 @@ pub use read::{ConfigError, Problem};
 pub use tandem::{Tandem, TandemStyle, TandemVersion};
 pub use transport::TransportSection;
 pub use value::{Origin, Setting};
+pub use verify::Verify;
 pub use wave::{Wave, WaveSignals};
 
 #[cfg(test)]

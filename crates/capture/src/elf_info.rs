@@ -105,14 +105,14 @@ impl ElfInfo {
             code: Vec::new(),
             symbols: 0,
             line_info: false,
-            build_id: None,
+            build_id: elf.build_id().map(<[u8]>::to_vec),
         };
         let mut room = Room {
             names: bytes.len().saturating_mul(NAMES_PER_FILE),
             scans: bytes.len(),
         };
-        for (at, section) in sections.iter().enumerate() {
-            info.section(&elf, (at, section), &mut room)?;
+        for section in &sections {
+            info.section(&elf, section, &mut room)?;
         }
         Ok(info)
     }
@@ -120,7 +120,7 @@ impl ElfInfo {
     fn section(
         &mut self,
         elf: &Elf<'_>,
-        (at, section): (usize, &elf::Section<'_>),
+        section: &elf::Section<'_>,
         room: &mut Room,
     ) -> Result<(), ElfError> {
         let name = section.name.tail();
@@ -134,9 +134,6 @@ impl ElfInfo {
             SectionKind::Symbols | SectionKind::DynamicSymbols => {
                 // The first one is always empty.
                 self.symbols += elf.symbols_in(section.size).saturating_sub(1);
-            }
-            SectionKind::Notes if self.build_id.is_none() && room.scan(data) => {
-                self.build_id = elf.build_id(at).map(<[u8]>::to_vec);
             }
             SectionKind::Attributes if self.isa.is_none() && room.scan(data) => {
                 self.isa = attributes::arch(data).map(str::to_owned);
@@ -163,7 +160,7 @@ const NAMES_PER_FILE: usize = 16;
 /// Bytes that may still be read of what sections share.
 struct Room {
     names: usize,
-    /// Of notes and attributes: as many as the file has.
+    /// Of attributes: as many as the file has.
     scans: usize,
 }
 

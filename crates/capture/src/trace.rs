@@ -2,6 +2,7 @@
 //! into events by [`Trace::decode`]. [`Format`] and [`Settings`] select the
 //! format and its parameters.
 
+mod blocks;
 mod cause;
 mod census;
 mod code;
@@ -28,6 +29,7 @@ mod transport;
 mod write;
 mod writer;
 
+pub use blocks::BlockEncoder;
 pub use cause::likely_cause;
 pub use census::{
     Bandwidth, Branches, Census, Count, Counting, KindCount, PacketCount, Reasons, SourceCount,

@@ -66,6 +66,8 @@ Examples:
   hartrace state t --at 5000             show the registers at an instruction
   hartrace run prog.elf --trace ctr=r    record the last jumps, as hardware does
   hartrace ctr r                         show control transfer records
+  hartrace export t -o tables            write Parquet tables, for other tools
+  hartrace sql \"SELECT ...\" t           query a trace
   hartrace config show -e prog.elf       show the settings in effect
 
 Exit codes:
@@ -255,6 +257,12 @@ pub(crate) enum Command {
     /// Report on control transfer records: jumps, call stacks, profiles
     #[command(after_help = ctr::EXAMPLES)]
     Ctr(Ctr),
+    /// Write traces as Parquet tables (program hartrace-export)
+    #[command(disable_help_flag = true)]
+    Export(Installed),
+    /// Query traces with SQL (program hartrace-sql)
+    #[command(disable_help_flag = true)]
+    Sql(Installed),
     /// Show the settings, and convert them
     #[command(subcommand)]
     Config(Config),
@@ -265,6 +273,18 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Write manual pages, one per command
     Man(Man),
+}
+
+/// A command that is a program of its own: `hartrace export` starts `hartrace-export`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Installed {
+    /// Arguments of the program; --help shows them
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) args: Vec<OsString>,
 }
 
 /// `hartrace disasm`.

@@ -15,6 +15,7 @@ mod encode;
 mod explain;
 mod flamegraph;
 mod info;
+mod installed;
 mod interrupts;
 mod log;
 mod profile;
@@ -66,6 +67,8 @@ pub(crate) fn run(command: &Command, talk: &Talk) -> Result<(), Failure> {
         Command::Verify(args) => verify::run(args, talk),
         Command::State(args) => state::run(args, talk),
         Command::Ctr(args) => ctr::run(args, talk),
+        Command::Export(args) => installed::run("export", &args.args),
+        Command::Sql(args) => installed::run("sql", &args.args),
         Command::Config(args::Config::Show(args)) => show(args, talk),
         Command::Config(args::Config::Convert(args)) => config::convert(args, talk),
         Command::Explain(args) => explain::run(args),

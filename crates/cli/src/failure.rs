@@ -28,6 +28,12 @@ impl From<Diagnostic> for Failure {
     }
 }
 
+impl From<hartrace_cosim::Error> for Failure {
+    fn from(error: hartrace_cosim::Error) -> Failure {
+        Failure::Diagnostic(error.0)
+    }
+}
+
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Failure {
         match error.is_closed_pipe() {

@@ -8,9 +8,7 @@ use hartrace_analyze::Names;
 use hartrace_capture::config::{Config, Log, Program as ProgramConfig, Setting};
 use hartrace_capture::detect::{Kind, detect};
 use hartrace_capture::program::looks_hexadecimal;
-pub(crate) use hartrace_capture::program::{
-    Elf, Program, Raw, add_boot_code, check_against, check_width,
-};
+pub(crate) use hartrace_capture::program::{Elf, Program, Raw, add_boot_code, check_against};
 use hartrace_capture::program::{ElfFile, RawFile, Remark, SpecError};
 use hartrace_capture::sidecar;
 use hartrace_isa::Isa;
@@ -24,7 +22,7 @@ use std::path::Path;
 pub(crate) fn names_of(elf: &[Elf]) -> Names {
     let mut names = Names::new();
     for elf in elf {
-        let _ = names.add_symbols(elf.symbols(), elf.bias());
+        let _ = names.add_program(elf.symbols(), &elf.bytes, elf.bias());
     }
     names
 }

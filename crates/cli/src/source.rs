@@ -142,7 +142,7 @@ pub(crate) fn places(program: &Program) -> Places<'_> {
     let mut places = Places::new();
     for elf in &program.elf {
         // What has no symbols has no names.
-        let _ = places.add_parts(elf.symbols(), elf.lines(), elf.bias());
+        let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), elf.bias());
     }
     places
 }

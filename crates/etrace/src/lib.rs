@@ -81,8 +81,8 @@ pub use fault::Fault;
 pub use frame::{Encapsulated, Framer, Kind, Piece, boundary};
 pub use hartrace_flow::decode::Framing;
 pub use packet::{
-    BranchMap, Context, DataSupport, Layout, Packet, Payload, QualStatus, Report, Start, Support,
-    Trap,
+    BranchMap, Context, DataSupport, Layout, Packet, PacketName, Payload, QualStatus, Report,
+    Start, Support, Trap,
 };
 pub use parameters::{
     Parameter, ParameterError, ParameterTable, Parameters, RegisterField, Registers,

@@ -5,6 +5,7 @@
 //! a payload of any length represents a whole packet.
 
 pub(crate) mod bits;
+mod name;
 pub(crate) mod quick;
 pub(crate) mod read;
 pub(crate) mod write;
@@ -14,6 +15,8 @@ use alloc::vec::Vec;
 use crate::config::SupportParameters;
 use crate::{Fault, Ioption, Ioptions, Kind, MAX_PAYLOAD, NotifyBit, Padding, Shortening, Version};
 use bits::{Reader, Source as _, Writer, bit};
+
+pub use name::PacketName;
 
 const IRET_EXT: Ioption = Ioption::ImplicitReturnExtension;
 
@@ -464,21 +467,22 @@ impl Packet {
         }
     }
 
-    /// What it is, with its format and subformat: `0.0 branch count, address`.
+    /// What it is.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    #[inline]
+    pub const fn name(&self) -> PacketName {
         match self {
-            Packet::BranchCount { address: None, .. } => "0.0 branch count",
-            Packet::BranchCount { .. } => "0.0 branch count, address",
-            Packet::JumpTarget { map, .. } if map.count == 0 => "0.1 jump target",
-            Packet::JumpTarget { .. } => "0.1 jump target, branches",
-            Packet::Branches { address: None, .. } => "1 branches",
-            Packet::Branches { .. } => "1 branches, address",
-            Packet::Address(_) => "2 address",
-            Packet::Start(_) => "3.0 start",
-            Packet::Trap(_) => "3.1 trap",
-            Packet::Context(_) => "3.2 context",
-            Packet::Support(_) => "3.3 support",
+            Packet::BranchCount { address: None, .. } => PacketName::BranchCount,
+            Packet::BranchCount { .. } => PacketName::BranchCountAddress,
+            Packet::JumpTarget { map, .. } if map.count == 0 => PacketName::JumpTarget,
+            Packet::JumpTarget { .. } => PacketName::JumpTargetBranches,
+            Packet::Branches { address: None, .. } => PacketName::Branches,
+            Packet::Branches { .. } => PacketName::BranchesAddress,
+            Packet::Address(_) => PacketName::Address,
+            Packet::Start(_) => PacketName::Start,
+            Packet::Trap(_) => PacketName::Trap,
+            Packet::Context(_) => PacketName::Context,
+            Packet::Support(_) => PacketName::Support,
         }
     }
 

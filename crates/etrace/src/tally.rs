@@ -9,8 +9,8 @@ use hartrace_flow::tally::{self, Count, Tallied};
 use crate::frame;
 use crate::packet::quick;
 use crate::{
-    Config, DataFollower, DataPacket, Encapsulated, Fault, Framer, Kind, Layout, Packet, Piece,
-    QualStatus, Report, Support,
+    Config, DataFollower, DataPacket, Encapsulated, Fault, Framer, Kind, Layout, Packet,
+    PacketName, Piece, QualStatus, Report, Support,
 };
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
@@ -63,7 +63,7 @@ pub struct Reasons {
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
     /// Packets of data trace, where their layout is not known. Otherwise they are
-    /// counted by their kind ([`DataPacket::name`]).
+    /// counted by what they are ([`DataPacket::name`]).
     pub data: Count,
     /// The layout of data packets.
     data_layout: Option<DataFollower>,
@@ -100,9 +100,14 @@ struct Parked {
 }
 
 impl Tallied for Extras {
-    type Kind = &'static str;
+    type Kind = PacketName;
     type Framer = Framer;
     type Layout = Layout;
+
+    #[inline]
+    fn number(kind: PacketName) -> u8 {
+        kind as u8
+    }
 
     fn piece(tally: &mut Tally, at: u64, piece: &Piece<'_>, layout: &Layout) {
         match *piece {
@@ -126,7 +131,9 @@ impl Tallied for Extras {
         if tally.extras.unusual {
             return None;
         }
-        let payload = frame::instruction(header)?;
+        let Some(payload) = frame::instruction(header) else {
+            return quick_data(tally, at, bytes);
+        };
         let layout = &tally.extras.layout.unwrap_or(*layout);
         let packet = quick::read(u64::from_le_bytes(word), payload, layout)?;
         let place = Place {
@@ -137,6 +144,24 @@ impl Tallied for Extras {
         tally.extras.packet(&packet, payload as u64, layout);
         Some(payload + 1)
     }
+}
+
+/// Counts a load or a store of data trace, if that is at the front of the bytes.
+#[inline]
+fn quick_data(tally: &mut Tally, at: u64, bytes: &[u8]) -> Option<usize> {
+    let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
+    let payload = frame::data(header).filter(|len| *len < bytes.len())?;
+    let layout = tally.extras.data_layout.as_ref()?.layout();
+    if tally.extras.denable == Some(false) {
+        return None;
+    }
+    let name = layout.name_of_transfer(u64::from_le_bytes(word), payload)?;
+    let place = Place {
+        at,
+        len: payload as u64 + 1,
+    };
+    tally.message(name, 0, place, false);
+    Some(payload + 1)
 }
 
 /// Counts a packet of data trace.
@@ -461,7 +486,7 @@ mod tests {
         // A trap without a handler is none.
         assert_eq!((source.syncs, source.all.messages), (2, 6));
         assert_eq!(source.interval(), Some(source.longest));
-        let kinds: Vec<_> = tally.kinds().map(|(name, _)| name).collect();
+        let kinds: Vec<_> = tally.kinds().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             kinds.join("; "),
             "0.0 branch count; 0.0 branch count, address; 1 branches, address; \

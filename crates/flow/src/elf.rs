@@ -515,8 +515,8 @@ impl<'a> Elf<'a> {
 
     /// The GNU build id, if a section of notes has it.
     #[must_use]
-    pub fn build_id(&self, section: usize) -> Option<&'a [u8]> {
-        either!(self, header => build_id(header, self.file, section))
+    pub fn build_id(&self) -> Option<&'a [u8]> {
+        either!(self, header => build_id(header, self.file))
     }
 }
 
@@ -671,14 +671,29 @@ fn relocation<R: Rela<Endian = Le>>(relocation: &R) -> Relocation {
     }
 }
 
-fn build_id<'a, H: FileHeader<Endian = Le>>(
-    header: &H,
-    file: &'a [u8],
-    section: usize,
-) -> Option<&'a [u8]> {
-    let section = header.section_headers(Le, file).ok()?.get(section)?;
-    let data = section.data(Le, file).ok()?;
-    let mut notes = NoteIterator::<H>::new(Le, section.sh_addralign(Le), data).ok()?;
+fn build_id<'a, H: FileHeader<Endian = Le>>(header: &H, file: &'a [u8]) -> Option<&'a [u8]> {
+    // Sections may share bytes: no more of them are read than the file has.
+    let mut room = file.len();
+    let sections = header.section_headers(Le, file).ok()?;
+    for section in sections {
+        if section.sh_type(Le) != elf::SHT_NOTE {
+            continue;
+        }
+        let Ok(data) = section.data(Le, file) else {
+            continue;
+        };
+        room = room.checked_sub(data.len())?;
+        let id = build_id_of::<H>(section.sh_addralign(Le), data);
+        if id.is_some() {
+            return id;
+        }
+    }
+    None
+}
+
+/// The build id among the notes of a section.
+fn build_id_of<H: FileHeader<Endian = Le>>(align: H::Word, data: &[u8]) -> Option<&[u8]> {
+    let mut notes = NoteIterator::<H>::new(Le, align, data).ok()?;
     while let Some(note) = notes.next().ok()? {
         let is_gnu = note.name() == elf::ELF_NOTE_GNU;
         if is_gnu && note.n_type(Le) == elf::NT_GNU_BUILD_ID {

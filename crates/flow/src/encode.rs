@@ -259,6 +259,11 @@ impl<E: Encode, S: Sink> Encoder<E, S> {
         &self.sink
     }
 
+    /// The sink, to take out what is in it.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
     /// The sink.
     pub fn into_sink(self) -> S {
         self.sink

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use crate::per_hart::PerHart;
-use crate::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
+use crate::{Consumer, Event, Exit, HartId, Image, Packer, Run, SpaceId, Unpacker};
 
 /// Events that are kept until the next timestamp.
 const MOST: usize = 1 << 20;
@@ -86,6 +86,16 @@ impl<'a, C: Consumer> Interpolate<'a, C> {
         self.state.harts.of(id).since = Some(time);
     }
 
+    /// Writes what the times of later events depend on; `None` while events wait.
+    pub fn save(&self, out: &mut Packer) -> Option<()> {
+        self.state.save(out)
+    }
+
+    /// Goes on from what was written; `None` if it cannot be read.
+    pub fn restore(&mut self, saved: &mut Unpacker<'_>) -> Option<()> {
+        self.state.restore(saved)
+    }
+
     /// What takes the events.
     pub fn inner(&mut self) -> &mut C {
         &mut self.inner
@@ -136,6 +146,29 @@ impl State<'_> {
             }
         }
         flow
+    }
+
+    fn save(&self, out: &mut Packer) -> Option<()> {
+        out.number(self.harts.iter().count() as u64);
+        for (id, hart) in self.harts.iter() {
+            if !hart.held.is_empty() {
+                return None;
+            }
+            out.number(id.0.into());
+            out.option(hart.since);
+            out.number(hart.known.0);
+            out.number(hart.known.1);
+        }
+        Some(())
+    }
+
+    fn restore(&mut self, saved: &mut Unpacker<'_>) -> Option<()> {
+        for _ in 0..saved.count()? {
+            let hart = self.harts.of(HartId(u32::try_from(saved.number()?).ok()?));
+            hart.since = saved.option()?;
+            hart.known = (saved.number()?, saved.number()?);
+        }
+        Some(())
     }
 
     fn finish(&mut self, out: &mut dyn Consumer) {

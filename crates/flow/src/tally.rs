@@ -4,6 +4,7 @@
 //! counters ([`Tallied`]).
 
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::decode::{Framing, Place};
@@ -58,11 +59,14 @@ impl SourceCount {
 /// What a protocol counts beside messages.
 pub trait Tallied: Default {
     /// What messages are counted by.
-    type Kind: Copy + Ord;
+    type Kind: Copy;
     /// Finds messages.
     type Framer: Framing;
     /// What reading them depends on.
     type Layout;
+
+    /// The number of a kind, less than [`KINDS`]. Kinds are listed in this order.
+    fn number(kind: Self::Kind) -> u8;
 
     /// Counts the next piece of the stream, at this offset.
     fn piece(
@@ -87,11 +91,14 @@ pub trait Tallied: Default {
     }
 }
 
+/// Kinds of messages that a protocol may have, at most.
+pub const KINDS: usize = 64;
+
 /// Counts messages by kind and by source.
 #[derive(Clone, Debug)]
 pub struct Tally<T: Tallied> {
-    /// Few kinds, as they came; messages are counted by the million.
-    kinds: Vec<(T::Kind, Count)>,
+    /// By the number of their kind.
+    kinds: Vec<Option<(T::Kind, Count)>>,
     /// Positions in `counts`.
     sources: BTreeMap<u16, usize>,
     counts: Vec<SourceCount>,
@@ -123,7 +130,7 @@ impl<T: Tallied> Tally<T> {
     #[must_use]
     pub fn new(extras: T) -> Tally<T> {
         Tally {
-            kinds: Vec::new(),
+            kinds: vec![None; KINDS],
             sources: BTreeMap::new(),
             counts: Vec::new(),
             last: None,
@@ -179,15 +186,9 @@ impl<T: Tallied> Tally<T> {
     /// address.
     #[inline]
     pub fn message(&mut self, kind: T::Kind, source: u16, Place { at, len }: Place, sync: bool) {
-        match self.kinds.iter_mut().find(|known| known.0 == kind) {
-            Some((_, count)) => count.add(len),
-            None => self.kinds.push((
-                kind,
-                Count {
-                    messages: 1,
-                    bytes: len,
-                },
-            )),
+        if let Some(known) = self.kinds.get_mut(usize::from(T::number(kind))) {
+            let (_, count) = known.get_or_insert((kind, Count::default()));
+            count.add(len);
         }
         let Some(source) = self.source(source) else {
             return;
@@ -263,9 +264,7 @@ impl<T: Tallied> Tally<T> {
 
     /// Messages by kind, in the order of their kinds.
     pub fn kinds(&self) -> impl Iterator<Item = (T::Kind, Count)> + use<T> {
-        let mut kinds = self.kinds.clone();
-        kinds.sort_unstable_by_key(|known| known.0);
-        kinds.into_iter()
+        self.kinds.clone().into_iter().flatten()
     }
 
     /// Messages by source.
@@ -285,7 +284,7 @@ impl<T: Tallied> Tally<T> {
     #[must_use]
     pub fn all(&self) -> Count {
         let mut all = Count::default();
-        for (_, count) in &self.kinds {
+        for (_, count) in self.kinds.iter().flatten() {
             all.messages += count.messages;
             all.bytes += count.bytes;
         }

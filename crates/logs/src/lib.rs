@@ -39,7 +39,7 @@
 //! * [`FormatReader`]: the other formats of simulators and cores ([`LogFormat`]), and
 //!   lines described by [`Columns`].
 //! * [`Entry`], [`EntrySteps`]: what one line says, and what makes steps of it, for
-//!   sources of any other form.
+//!   sources of any other form; [`Rvfi`]: the RISC-V Formal Interface as an entry.
 //! * [`IngressReader`], [`IngressWriter`]: the ingress port as CSV, to and from
 //!   [`Ingress`](hartrace_flow::Ingress) blocks; [`BlockSteps`] turns blocks into steps.
 //! * [`SpikeCsvReader`]: the `spike_pc_trace` CSV of the E-Trace reference flow.
@@ -57,6 +57,7 @@ mod formats;
 mod lines;
 mod pc;
 mod pieces;
+mod rvfi;
 mod scan;
 mod site;
 mod spike;
@@ -74,6 +75,7 @@ pub use error::{Excerpt, LineError, LineErrorKind, Moment};
 pub use formats::{Carries, Column, Columns, ColumnsError, FormatReader, LogFormat};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
+pub use rvfi::{Rvfi, RvfiMemory};
 pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 
 use alloc::boxed::Box;

@@ -307,7 +307,7 @@ impl<'a> Log<'a> {
             Form::Trap { epc, cause, mode } => {
                 self.traps = true;
                 let (hart, mut ground) = self.hart(id, None)?;
-                hart.before_trap(epc, cause, &mut ground, out);
+                hart.before_trap(epc, (cause, None), &mut ground, out);
                 hart.hold(epc, cause, mode);
             }
             Form::Trapped { pc, bits, cause } => {

@@ -58,6 +58,11 @@ impl Tallied for Extras {
     type Framer = Framer;
     type Layout = Layout;
 
+    #[inline]
+    fn number(Tcode(number): Tcode) -> u8 {
+        number
+    }
+
     fn piece(tally: &mut Tally, at: u64, piece: &Piece<'_>, layout: &Layout) {
         match *piece {
             Piece::Idle(bytes) => tally.idle += bytes,

@@ -122,6 +122,16 @@ impl Diagnostic {
     /// The text for a terminal, with escape sequences for colour.
     #[must_use]
     pub fn render(&self, severity: Severity) -> String {
+        self.rendered(severity, &Renderer::styled())
+    }
+
+    /// The same without escape sequences.
+    #[must_use]
+    pub fn plain(&self, severity: Severity) -> String {
+        self.rendered(severity, &Renderer::plain())
+    }
+
+    fn rendered(&self, severity: Severity, renderer: &Renderer) -> String {
         let level = match severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -135,7 +145,7 @@ impl Diagnostic {
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(clean(help)));
         }
-        Renderer::styled().render(&[group])
+        renderer.render(&[group])
     }
 
     fn snippet(&self) -> Option<Snippet<'_, Annotation<'_>>> {

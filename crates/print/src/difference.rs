@@ -19,6 +19,18 @@ pub struct Run<'a> {
     pub places: &'a Places<'a>,
 }
 
+/// What is shown of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// What both have before it.
+    Both,
+    /// What one of them has alone.
+    Only(usize),
+}
+
+/// Writes a part of a difference, so many elements of it.
+type Write1<'w, W> = dyn FnMut(Part, usize, &mut W) -> io::Result<()> + 'w;
+
 /// A place where the runs differ, numbered from 1: what both did before it, what each
 /// did alone, and where they meet again.
 ///
@@ -32,38 +44,99 @@ pub fn divergence(
     text: &SourceLine<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let [a, b] = found.at;
-    writeln!(
+    let [first, second] = runs;
+    let names = [first.name, second.name];
+    parts(
+        number,
+        found,
+        (names, "instruction"),
         out,
-        "difference {number}: after instruction {a} of A, {b} of B"
+        &mut |part, count, out| {
+            let (list, run) = match part {
+                Part::Both => (&found.common, first),
+                Part::Only(0) => (&found.then[0], first),
+                Part::Only(_) => (&found.then[1], second),
+            };
+            instructions(list.get(..count).unwrap_or(list), run, text, out)
+        },
     )?;
-    let [first, _] = runs;
+    match found.meeting {
+        Meeting::At(pc) => writeln!(out, "  both again from {}", first.places.at(pc)),
+        other => apart(other, "instructions", out),
+    }
+}
+
+/// The same for messages of traces; `text` gives the line of a message, by trace and
+/// number.
+///
+/// # Errors
+///
+/// A failing write.
+pub fn message_divergence(
+    number: u64,
+    found: &Divergence,
+    names: [&str; 2],
+    text: &dyn Fn(usize, u64) -> String,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    parts(
+        number,
+        found,
+        (names, "message"),
+        out,
+        &mut |part, count, out| {
+            let (side, at) = match part {
+                Part::Both => (0, found.at[0] - count as u64),
+                Part::Only(side) => (side, found.at[side]),
+            };
+            (at..at + count as u64).try_for_each(|n| writeln!(out, "    {}", text(side, n)))
+        },
+    )?;
+    match found.meeting {
+        Meeting::At(_) => {
+            let from = found.at[0] + found.alone[0];
+            writeln!(out, "  both again after message {from} of A")
+        }
+        other => apart(other, "messages", out),
+    }
+}
+
+fn apart(meeting: Meeting, units: &str, out: &mut impl Write) -> io::Result<()> {
+    match meeting {
+        Meeting::End => writeln!(out, "  one of them, or both, end here"),
+        _ => writeln!(out, "  they do not meet again in so many {units}"),
+    }
+}
+
+/// What both have before a difference, and what each has alone.
+fn parts<W: Write>(
+    number: u64,
+    found: &Divergence,
+    (names, unit): ([&str; 2], &str),
+    out: &mut W,
+    write: &mut Write1<'_, W>,
+) -> io::Result<()> {
+    let [a, b] = found.at;
+    writeln!(out, "difference {number}: after {unit} {a} of A, {b} of B")?;
     if !found.common.is_empty() {
         writeln!(out, "  both")?;
-        instructions(&found.common, first, text, out)?;
+        write(Part::Both, found.common.len(), out)?;
     }
-    for (((side, run), then), alone) in ["A", "B"]
-        .iter()
-        .zip(runs)
-        .zip(&found.then)
-        .zip(found.alone)
-    {
+    for (at, name) in names.iter().enumerate() {
+        let (alone, then) = (found.alone[at], found.then[at].len());
         let all = match found.meeting {
-            Meeting::Apart => format!("more than {}", count(alone, "instruction")),
-            _ => count(alone, "instruction"),
+            Meeting::Apart => format!("more than {}", count(alone, unit)),
+            _ => count(alone, unit),
         };
-        writeln!(out, "  only {side}, {}: {all}", run.name)?;
-        let shown = usize::try_from(alone).map_or(then.len(), |alone| alone.min(then.len()));
-        instructions(then.get(..shown).unwrap_or_default(), run, text, out)?;
+        let side = ["A", "B"][at];
+        writeln!(out, "  only {side}, {name}: {all}")?;
+        let shown = usize::try_from(alone).map_or(then, |alone| alone.min(then));
+        write(Part::Only(at), shown, out)?;
         if alone > shown as u64 {
             writeln!(out, "    ...")?;
         }
     }
-    match found.meeting {
-        Meeting::At(pc) => writeln!(out, "  both again from {}", first.places.at(pc)),
-        Meeting::End => writeln!(out, "  one of them, or both, end here"),
-        Meeting::Apart => writeln!(out, "  they do not meet again in so many instructions"),
-    }
+    Ok(())
 }
 
 fn instructions(
@@ -83,20 +156,21 @@ fn instructions(
         last = line.map(|line| (line.file, line.line));
         let insn = run.image.fetch(SpaceId::FIRST, pc);
         let code = insn.map_or("(no code)".to_owned(), |insn| {
-            instruction_text(pc, &insn, run.places.names())
+            let names = run.places.names().within(run.image, SpaceId::FIRST);
+            instruction_text(pc, &insn, names)
         });
         writeln!(out, "    {code:<36}  {}", run.places.at(pc))?;
     }
     Ok(())
 }
 
-/// What the comparison came to, on one line.
+/// What the comparison came to, on one line; `unit` is what was compared.
 ///
 /// # Errors
 ///
 /// A failing write.
-pub fn summary(compared: &Compared, out: &mut impl Write) -> io::Result<()> {
-    let common = counted(compared.common, "instruction");
+pub fn summary(compared: &Compared, unit: &str, out: &mut impl Write) -> io::Result<()> {
+    let common = counted(compared.common, unit);
     match compared.divergences {
         0 => writeln!(out, "no difference: {common}"),
         n => writeln!(out, "{}; {common} in both", count(n, "difference")),
@@ -140,14 +214,13 @@ struct Summary {
 /// # Errors
 ///
 /// A failing write.
-pub fn json_header(runs: &[Run<'_>; 2], out: &mut impl Write) -> io::Result<()> {
-    let [a, b] = runs;
+pub fn json_header([a, b]: [&str; 2], out: &mut impl Write) -> io::Result<()> {
     let header = Header {
         r#type: "header",
         schema: "hartrace-diff",
         version: 1,
-        a: a.name,
-        b: b.name,
+        a,
+        b,
     };
     json::line(&header, out)
 }
@@ -175,6 +248,55 @@ pub fn json_divergence(number: u64, found: &Divergence, out: &mut impl Write) ->
             Meeting::At(pc) => Some(Hex(pc)),
             Meeting::End | Meeting::Apart => None,
         },
+        ended: found.meeting == Meeting::End,
+    };
+    json::line(&object, out)
+}
+
+#[derive(Serialize)]
+struct MessageObject {
+    r#type: &'static str,
+    number: u64,
+    at_a: u64,
+    at_b: u64,
+    common: Vec<serde_json::Value>,
+    a: Vec<serde_json::Value>,
+    b: Vec<serde_json::Value>,
+    alone_a: u64,
+    alone_b: u64,
+    ended: bool,
+}
+
+/// A difference between the messages of traces as JSON; `text` gives a message as JSON, by
+/// trace and number.
+///
+/// # Errors
+///
+/// A failing write.
+pub fn json_message_divergence(
+    number: u64,
+    found: &Divergence,
+    text: &dyn Fn(usize, u64) -> String,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let ([at_a, at_b], [alone_a, alone_b]) = (found.at, found.alone);
+    let list = |side: usize, from: u64, count: usize| {
+        let all = (from..).take(count).map(|n| text(side, n));
+        all.map(|text| serde_json::from_str(&text).unwrap_or_default())
+            .collect()
+    };
+    let [a, b] = &found.then;
+    let common = found.common.len();
+    let object = MessageObject {
+        r#type: "difference",
+        number,
+        at_a,
+        at_b,
+        common: list(0, at_a - common as u64, common),
+        a: list(0, at_a, a.len()),
+        b: list(1, at_b, b.len()),
+        alone_a,
+        alone_b,
         ended: found.meeting == Meeting::End,
     };
     json::line(&object, out)

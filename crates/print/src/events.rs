@@ -12,7 +12,7 @@ use crate::words;
 pub use hartrace_analyze::{PcList, TraceListing};
 pub use text::{EventForm, EventText};
 
-use hartrace_analyze::{Gathered, Names};
+use hartrace_analyze::{Gathered, Names, Spaces};
 use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
 use hartrace_isa::{Flow, Isa};
 use serde::Serialize;
@@ -38,6 +38,7 @@ use std::ops::ControlFlow;
 /// ```
 pub struct JsonEvents<'a> {
     image: &'a Image,
+    spaces: Spaces,
     symbols: Option<Symbols<'a>>,
     /// The text.
     pub out: Gathered<'a>,
@@ -66,6 +67,7 @@ impl<'a> JsonEvents<'a> {
     ) -> JsonEvents<'a> {
         JsonEvents {
             image,
+            spaces: Spaces::default(),
             symbols: names.map(Symbols::new),
             out: Gathered::new(flush),
         }
@@ -73,8 +75,14 @@ impl<'a> JsonEvents<'a> {
 }
 
 impl Consumer for JsonEvents<'_> {
-    fn event(&mut self, HartId(hart): HartId, event: &Event) -> ControlFlow<()> {
-        let Some(line) = line(self.image, self.symbols.as_mut(), hart, event) else {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        match event {
+            Event::Context(owner) => self.spaces.enter(hart, owner, self.image),
+            Event::Code(space) => self.spaces.set(hart, *space),
+            _ => {}
+        }
+        let code = (self.image, self.spaces.of(hart));
+        let Some(line) = line(code, self.symbols.as_mut(), hart.0, event) else {
             return ControlFlow::Continue(());
         };
         // Writing to memory does not fail, and neither do these values.
@@ -91,13 +99,13 @@ const SLOTS: usize = 1 << 12;
 /// The symbols of starts of runs, looked up once while they stay in their slot.
 struct Symbols<'a> {
     names: &'a Names,
-    slots: Vec<(u64, String)>,
+    slots: Vec<((SpaceId, u64), String)>,
 }
 
 impl<'a> Symbols<'a> {
     fn new(names: &'a Names) -> Symbols<'a> {
         // No instruction is at an odd address.
-        let empty = (u64::MAX, String::new());
+        let empty = ((SpaceId::FIRST, u64::MAX), String::new());
         Symbols {
             names,
             slots: vec![empty; SLOTS],
@@ -106,16 +114,16 @@ impl<'a> Symbols<'a> {
 
     /// `main+0x10`, `main`, or nothing.
     #[inline]
-    fn of(&mut self, address: u64) -> &str {
+    fn of(&mut self, (image, space): (&Image, SpaceId), address: u64) -> &str {
         let key = (address >> 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Some((start, symbol)) = self.slots.get_mut((key >> 52) as usize) else {
             return "";
         };
-        if *start != address {
-            *start = address;
+        if *start != (space, address) {
+            *start = (space, address);
             symbol.clear();
             // Writing to memory does not fail.
-            let _ = write!(symbol, "{}", self.names.label(address));
+            let _ = write!(symbol, "{}", self.names.within(image, space).label(address));
         }
         symbol
     }
@@ -204,9 +212,9 @@ enum Line<'a> {
 
 /// Where the hart went after a run; unknown if the run was cut after a branch
 /// or jump.
-fn next(image: &Image, run: &Run) -> Option<Hex> {
+fn next((image, space): (&Image, SpaceId), run: &Run) -> Option<Hex> {
     let is_straight = || {
-        let last = image.fetch(SpaceId::FIRST, run.source());
+        let last = image.fetch(space, run.source());
         last.is_none_or(|insn| {
             let flow = Flow::of_retired(insn.bits, insn.isa);
             matches!(flow, Flow::Seq | Flow::Const { .. } | Flow::Trap)
@@ -217,7 +225,7 @@ fn next(image: &Image, run: &Run) -> Option<Hex> {
 
 #[inline]
 fn line<'s>(
-    image: &Image,
+    code: (&Image, SpaceId),
     symbols: Option<&'s mut Symbols<'_>>,
     hart: u32,
     event: &Event,
@@ -231,9 +239,9 @@ fn line<'s>(
             end: Hex(run.end),
             insns: run.insns,
             exit: words::exit(run.exit),
-            next: next(image, run),
+            next: next(code, run),
             last: Hex(run.source()),
-            symbol: symbols.map_or("", |symbols| symbols.of(run.start)),
+            symbol: symbols.map_or("", |symbols| symbols.of(code, run.start)),
         },
         Event::Trap(trap) => Line::Trap {
             hart,

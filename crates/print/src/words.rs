@@ -139,7 +139,7 @@ pub(crate) const fn signal(signal: Signal) -> &'static str {
 
 /// A kind of data access.
 #[must_use]
-pub(crate) const fn access_kind(kind: AccessKind) -> &'static str {
+pub const fn access_kind(kind: AccessKind) -> &'static str {
     match kind {
         AccessKind::Load => "load",
         AccessKind::Store => "store",

@@ -7,7 +7,7 @@ use crate::recent::{Last, Snapshot};
 use crate::strings::Strings;
 use crate::tracks::Scale;
 use hartrace_analyze::{
-    Coverage, FunctionId, Functions, LineRanges, Measure, Names, Outer, Places, cause_name,
+    Coverage, FunctionId, Functions, LineRanges, Measure, NamesIn, Outer, Places, cause_name,
     instruction_text,
 };
 use hartrace_flow::{Exit, Fetched, Image, Mark, Run, SpaceId, Trap};
@@ -105,8 +105,8 @@ fn code_row(
     let digits = usize::from(insn.len.min(4)) * 2;
     rows.address.push(hex(pc));
     rows.bytes.push(format!("{:0digits$x}", insn.bits));
-    rows.text
-        .push(instruction_text(pc, insn, about.places.names()));
+    let names = about.places.names().within(about.image, SpaceId::FIRST);
+    rows.text.push(instruction_text(pc, insn, names));
     rows.count.push(count);
     rows.file.push(file);
     rows.line.push(line);
@@ -206,9 +206,9 @@ pub(crate) fn rows(
     let insns: u64 = snapshot.runs.iter().map(|p| u64::from(p.run.insns)).sum();
     let mut index = snapshot.insn.saturating_sub(insns);
     let first = snapshot.insn.saturating_sub(limit);
-    let names = places.names();
     for passed in &snapshot.runs {
         let run = &passed.run;
+        let names = places.names().within(image, passed.space);
         let found = image.insns(passed.space, run.start, run.insns.into());
         for (n, (pc, insn)) in (1u32..).zip(found) {
             index += 1;
@@ -269,7 +269,7 @@ fn not_retired(
         Measure::Instructions => snapshot.insn,
     };
     let insn = image.fetch(space, epc);
-    let text = insn.map(|insn| instruction_text(epc, &insn, places.names()));
+    let text = insn.map(|insn| instruction_text(epc, &insn, places.names().within(image, space)));
     let value = trap.tval.map(|value| format!(", value {value:#x}"));
     let (cause, value) = (cause_name(trap.cause), value.unwrap_or_default());
     rows.at.push(scale.point(at));
@@ -327,7 +327,7 @@ fn line_of(places: &Places<'_>, pc: u64, strings: &mut Strings) -> (i64, u32) {
 }
 
 /// What the last instruction of a run did.
-fn outcome(run: &Run, names: &Names) -> String {
+fn outcome(run: &Run, names: NamesIn<'_>) -> String {
     match run.exit {
         Exit::Taken => "taken".to_owned(),
         Exit::NotTaken => "not taken".to_owned(),

@@ -59,6 +59,10 @@ pub struct Options {
     pub from: u64,
     /// Stop before the instruction with this number.
     pub until: Option<u64>,
+    /// CSRs that the trace does not record ([`Config::absent`]) hold what the model has
+    /// computed: instructions that read them are compared, and so is what the trace
+    /// reports of them now and then. Otherwise the trace is taken at its word.
+    pub own_csrs: bool,
 }
 
 /// Checks a trace against a model.

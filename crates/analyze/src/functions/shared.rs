@@ -4,7 +4,7 @@
 //! equals that of one. Where it does not, the context goes on with the program it had.
 
 use super::Range;
-use hartrace_flow::elf::Elf;
+use crate::program_code::{COMPARED, ProgramCode};
 use hartrace_flow::{Context, Image, Run, SpaceId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -12,62 +12,19 @@ use std::collections::BTreeMap;
 /// Programs at the same addresses at most; names of further ones are not used.
 pub(super) const MOST: usize = 15;
 
-/// Bytes of a run that are compared.
-const COMPARED: usize = 64;
-
 /// A program that has addresses of others.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     /// Its functions, in order and without overlaps.
     pub(super) ranges: Vec<Range>,
-    code: Code,
-}
-
-/// The code of a program, where it is loaded.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Code(Vec<(u64, Vec<u8>)>);
-
-impl Code {
-    /// That of an ELF file.
-    pub(super) fn of(file: &[u8], bias: u64) -> Code {
-        let loads = Elf::parse(file).and_then(|elf| elf.loads());
-        let loads = loads.unwrap_or_default().into_iter();
-        let code = loads.filter(|load| load.access.last() == Some(&true));
-        let code = code.filter_map(|load| {
-            let address = load.address.wrapping_add(bias);
-            Some((address, load.data?.to_vec()))
-        });
-        Code(code.collect())
-    }
-
-    fn at(&self, address: u64) -> Option<&[u8]> {
-        self.0.iter().find_map(|(start, bytes)| {
-            let offset = usize::try_from(address.checked_sub(*start)?).ok()?;
-            bytes.get(offset..).filter(|rest| !rest.is_empty())
-        })
-    }
-
-    pub(super) fn has(&self, address: u64) -> bool {
-        self.at(address).is_some()
-    }
-
-    /// Whether it has addresses of another.
-    pub(super) fn overlaps(&self, other: &Code) -> bool {
-        let ends = |(start, bytes): &(u64, Vec<u8>)| (*start, start + bytes.len() as u64);
-        self.0.iter().map(ends).any(|(low, high)| {
-            let others = other.0.iter().map(ends);
-            others
-                .into_iter()
-                .any(|(start, end)| low < end && start < high)
-        })
-    }
+    code: ProgramCode,
 }
 
 /// All programs that share addresses, and where they run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shared {
     /// The code of all programs that came first at their addresses.
-    pub(super) first: Vec<Code>,
+    pub(super) first: Vec<ProgramCode>,
     /// The others, which are numbered from 1.
     pub(super) others: Vec<Program>,
     /// The number of the program that runs; 0: the first ones.
@@ -81,7 +38,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Another program with its functions.
-    pub(super) fn add(&mut self, ranges: Vec<Range>, code: Code) {
+    pub(super) fn add(&mut self, ranges: Vec<Range>, code: ProgramCode) {
         if self.others.len() < MOST {
             self.others.push(Program { ranges, code });
         }
@@ -121,7 +78,7 @@ impl Shared {
         if image.read(space, run.start, ran) != length {
             return 0;
         }
-        let is = |code: &Code| code.at(run.start).is_some_and(|rest| rest.starts_with(ran));
+        let is = |code: &ProgramCode| code.is(run.start, ran);
         // Where only one program is, there is nothing to decide.
         if !self.others.iter().any(|other| other.code.has(run.start)) {
             return 0;

@@ -1,7 +1,8 @@
 //! Call stacks as bytes, to go on from there later.
 //!
-//! What a trap interrupted in the middle of a call, and costs, are not saved: what follows
-//! is right for a timeline, not for a profile.
+//! Everything is saved but the tree of call paths: what a sink gets afterwards is what it
+//! would have got without the interruption, except for the nodes. What is right for a sink of
+//! calls is not right for a profile.
 
 use super::hart::{Arrival, Hart, UNSETTLED};
 use super::sink::StackSink;
@@ -9,7 +10,7 @@ use super::thread::{Frame, Segment, Thread, Trapped};
 use super::tree::{Cost, NodeId};
 use super::{Stacks, UNNAMED};
 use crate::functions::Functions;
-use hartrace_flow::{Cause, Context, Exit, HartId};
+use hartrace_flow::{Cause, Context, Exit, HartId, Mode, Run};
 use hartrace_flow::{Packer, Unpacker};
 
 /// Calls that are saved at most.
@@ -57,6 +58,16 @@ impl<S: StackSink> Stacks<S> {
             .collect()
     }
 
+    /// Code without symbols got numbers: the sink gets to know them in the same order.
+    fn tell_unnamed<'f>(
+        &mut self,
+        frames: impl IntoIterator<Item = &'f Frame>,
+        functions: &Functions,
+    ) {
+        let unnamed = frames.into_iter().filter(|frame| frame.code == UNNAMED);
+        unnamed.for_each(|frame| self.sink.unnamed(functions.get(frame.function).start));
+    }
+
     fn restore_hart(
         &mut self,
         id: HartId,
@@ -69,15 +80,28 @@ impl<S: StackSink> Stacks<S> {
         hart.now = saved.option()?;
         hart.started = u32::try_from(saved.number()?).ok()?;
         hart.context = saved.option()?.map(Context);
-        hart.site = saved.number()?;
-        hart.last = *Exit::ALL.get(usize::try_from(saved.number()?).ok()?)?;
-        let arrival = match saved.number()? {
-            0 => None,
-            code => Some(arrival(code, saved)?),
+        hart.mode = match saved.option()? {
+            Some(mode) => Some(Mode::from_code(u8::try_from(mode).ok()?)?),
+            None => None,
         };
+        hart.site = saved.number()?;
+        hart.certain = saved.number()? != 0;
+        hart.last = exit(saved)?;
+        hart.stopped = run(saved)?;
+        hart.open = run(saved)?;
+        hart.epc = saved.option()?;
+        let arrival = arrival(saved)?;
+        let cost = cost(saved)?;
+        let inner = match saved.option()? {
+            Some(when) => Some((when, frames(saved, functions)?)),
+            None => None,
+        };
+        let inner_frames = inner.iter().flat_map(|(_, frames)| frames);
+        self.tell_unnamed(inner_frames, functions);
         let threads = saved.count()?;
         for left in (0..threads).rev() {
             let mut thread = restore_thread(saved, functions)?;
+            self.tell_unnamed(&thread.frames, functions);
             if let Some(first) = thread.segments.first_mut() {
                 first.base = self.tree.unknown(NodeId::ROOT);
             }
@@ -92,6 +116,7 @@ impl<S: StackSink> Stacks<S> {
             }
         }
         let hart = self.harts.of(id);
+        (hart.cost, hart.settled, hart.inner) = (cost, cost, inner);
         match arrival {
             Some(arrival) => hart.await_run(arrival),
             None => hart.expect(),
@@ -105,19 +130,71 @@ fn save_hart(hart: &Hart, functions: &Functions, out: &mut Packer) {
     out.option(hart.now);
     out.number(hart.started.into());
     out.option(hart.context.map(|context| context.0));
+    out.option(hart.mode.map(|mode| u64::from(mode.code())));
     out.number(hart.site);
+    out.number(hart.certain.into());
     out.number(hart.last as u64);
-    match hart.expected == UNSETTLED {
-        false => out.number(0),
-        true => save_arrival(hart.arrival, out),
+    save_run(hart.stopped, out);
+    save_run(hart.open, out);
+    out.option(hart.epc);
+    save_arrival((hart.expected == UNSETTLED).then_some(hart.arrival), out);
+    save_cost(hart.cost, out);
+    out.option(hart.inner.as_ref().map(|(when, _)| *when));
+    if let Some((_, inner)) = &hart.inner {
+        save_frames(hart, inner, functions, out);
     }
     out.number(hart.suspended.len() as u64 + 1);
     for thread in hart.threads() {
-        save_thread(thread, functions, out);
+        save_thread(hart, thread, functions, out);
     }
 }
 
-fn save_arrival(arrival: Arrival, out: &mut Packer) {
+fn save_cost(cost: Cost, out: &mut Packer) {
+    out.number(cost.insns);
+    out.number(cost.time);
+}
+
+fn cost(saved: &mut Unpacker<'_>) -> Option<Cost> {
+    Some(Cost {
+        insns: saved.number()?,
+        time: saved.number()?,
+    })
+}
+
+fn save_run(run: Option<Run>, out: &mut Packer) {
+    out.option(run.map(|run| run.start));
+    if let Some(run) = run {
+        out.number(run.end.wrapping_sub(run.start));
+        out.number(run.next);
+        out.number(run.insns.into());
+        out.number(run.exit as u64);
+        out.number(run.last.into());
+    }
+}
+
+fn run(saved: &mut Unpacker<'_>) -> Option<Option<Run>> {
+    let Some(start) = saved.option()? else {
+        return Some(None);
+    };
+    Some(Some(Run {
+        start,
+        end: start.wrapping_add(saved.number()?),
+        next: saved.number()?,
+        insns: u32::try_from(saved.number()?).ok()?,
+        exit: exit(saved)?,
+        last: u8::try_from(saved.number()?).ok()?,
+    }))
+}
+
+fn exit(saved: &mut Unpacker<'_>) -> Option<Exit> {
+    let number = usize::try_from(saved.number()?).ok()?;
+    Exit::ALL.get(number).copied()
+}
+
+fn save_arrival(arrival: Option<Arrival>, out: &mut Packer) {
+    let Some(arrival) = arrival else {
+        return out.number(0);
+    };
     match arrival {
         Arrival::Start => out.number(1),
         Arrival::Jump => out.number(2),
@@ -133,8 +210,9 @@ fn save_arrival(arrival: Arrival, out: &mut Packer) {
     }
 }
 
-fn arrival(code: u64, saved: &mut Unpacker<'_>) -> Option<Arrival> {
-    Some(match code {
+fn arrival(saved: &mut Unpacker<'_>) -> Option<Option<Arrival>> {
+    Some(Some(match saved.number()? {
+        0 => return Some(None),
         1 => Arrival::Start,
         2 => Arrival::Jump,
         3 => Arrival::Call {
@@ -146,10 +224,10 @@ fn arrival(code: u64, saved: &mut Unpacker<'_>) -> Option<Arrival> {
         6 => Arrival::Resumed,
         7 => Arrival::Gap,
         _ => return None,
-    })
+    }))
 }
 
-fn save_thread(thread: &Thread, functions: &Functions, out: &mut Packer) {
+fn save_thread(hart: &Hart, thread: &Thread, functions: &Functions, out: &mut Packer) {
     out.number(thread.number.into());
     out.option(thread.context.map(|context| context.0));
     out.number(thread.segments.len() as u64);
@@ -164,15 +242,54 @@ fn save_thread(thread: &Thread, functions: &Functions, out: &mut Packer) {
         out.number(kind);
         out.option(code.map(u64::from));
         out.option(segment.trap.and_then(|trap| trap.epc));
+        out.number(segment.found.into());
+        save_cost(segment.cost, out);
+        save_arrival(segment.pending, out);
+        save_run(segment.open, out);
     }
-    out.number(thread.frames.len() as u64);
-    for frame in &thread.frames {
+    save_frames(hart, &thread.frames, functions, out);
+}
+
+fn save_frames(hart: &Hart, frames: &[Frame], functions: &Functions, out: &mut Packer) {
+    out.number(frames.len() as u64);
+    for frame in frames {
         // The numbers of functions without symbols depend on what came before.
         out.number(functions.get(frame.function).start);
-        out.number(u64::from(frame.code == UNNAMED) | u64::from(frame.whole) << 1);
+        // Gaps are counted from here on: what had one is not whole.
+        let flags = [frame.code == UNNAMED, hart.has_whole(frame), frame.nested];
+        let flags = (0..).zip(flags).map(|(bit, flag)| u64::from(flag) << bit);
+        out.number(flags.sum());
         out.option(frame.ret);
         out.number(frame.site);
+        save_cost(frame.entered, out);
     }
+}
+
+fn frames(saved: &mut Unpacker<'_>, functions: &mut Functions) -> Option<Vec<Frame>> {
+    let mut frames = Vec::new();
+    for _ in 0..saved.count()? {
+        let start = saved.number()?;
+        let flags = saved.number()?;
+        let function = match flags & 1 {
+            1 => functions.unnamed(start),
+            _ => functions.of(start)?,
+        };
+        frames.push(Frame {
+            function,
+            code: match flags & 1 {
+                1 => UNNAMED,
+                _ => function.0,
+            },
+            node: NodeId::ROOT,
+            ret: saved.option()?,
+            site: saved.number()?,
+            entered: cost(saved)?,
+            whole: flags & 2 != 0,
+            gaps: 0,
+            nested: flags & 4 != 0,
+        });
+    }
+    Some(frames)
 }
 
 fn restore_thread(saved: &mut Unpacker<'_>, functions: &mut Functions) -> Option<Thread> {
@@ -184,28 +301,7 @@ fn restore_thread(saved: &mut Unpacker<'_>, functions: &mut Functions) -> Option
     for _ in 0..saved.count()? {
         thread.segments.push(restore_segment(saved)?);
     }
-    for _ in 0..saved.count()? {
-        let start = saved.number()?;
-        let flags = saved.number()?;
-        let function = match flags & 1 {
-            1 => functions.unnamed(start),
-            _ => functions.of(start)?,
-        };
-        thread.frames.push(Frame {
-            function,
-            code: match flags & 1 {
-                1 => UNNAMED,
-                _ => function.0,
-            },
-            node: NodeId::ROOT,
-            ret: saved.option()?,
-            site: saved.number()?,
-            entered: Cost::default(),
-            whole: flags & 2 != 0,
-            gaps: 0,
-            nested: false,
-        });
-    }
+    thread.frames = frames(saved, functions)?;
     let mut first = 0;
     for segment in &thread.segments {
         if segment.first < first || segment.first > thread.frames.len() {
@@ -232,9 +328,9 @@ fn restore_segment(saved: &mut Unpacker<'_>) -> Option<Segment> {
         first,
         trap: cause.map(|cause| Trapped { cause, epc }),
         base: NodeId::ROOT,
-        found: 0,
-        cost: Cost::default(),
-        pending: None,
-        open: None,
+        found: u32::try_from(saved.number()?).ok()?,
+        cost: cost(saved)?,
+        pending: arrival(saved)?,
+        open: run(saved)?,
     })
 }

@@ -3,7 +3,7 @@
 use super::thread::Thread;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
-use hartrace_flow::{Cause, Context, Gap, HartId, Run, SpaceId, Trap};
+use hartrace_flow::{Cause, Context, Gap, HartId, Packer, Run, SpaceId, Trap, Unpacker};
 
 /// A position in what a hart executed, between two instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -251,6 +251,16 @@ pub trait StackSink {
     fn odd(&mut self, hart: HartId, jump: &OddJump) {
         let _ = (hart, jump);
     }
+}
+
+/// A sink whose state can be saved, to go on from there later.
+pub trait SavedSink: StackSink {
+    /// Writes its state.
+    fn save(&self, out: &mut Packer);
+
+    /// Reads it; `None` if it cannot be read. The threads of all harts are given next, by
+    /// [`StackSink::switched`].
+    fn restore(&mut self, saved: &mut Unpacker<'_>) -> Option<()>;
 }
 
 /// Nothing is wanted.

@@ -4,7 +4,7 @@ use super::{GapSpan, Position, Slice, SliceKind, TimelineSink, Track, TrackId, T
 use crate::functions::{FunctionId, Functions};
 use crate::profile::{Profiler, Profiling};
 use crate::stacks::{
-    Entered, Entry, Grouping, How, Left, Moment, OddJump, OpenCall, StackSink, Switched,
+    Entered, Entry, Grouping, How, Left, Moment, OddJump, OpenCall, SavedSink, StackSink, Switched,
 };
 use hartrace_flow::{Gap, HartId, Image, PerHart, Trap};
 use hartrace_flow::{Packer, Unpacker};
@@ -286,35 +286,6 @@ impl<'s> Timeline<'s> {
         timeline
     }
 
-    /// Writes what a timeline of a part needs beside the stacks.
-    pub(crate) fn save(&self, out: &mut Packer) {
-        let mut bases = Vec::new();
-        for (hart, line) in self.harts.iter() {
-            let waiting = line.waiting.iter().map(|(n, (_, stack))| (*n, stack.base));
-            let all = line.thread.map(|n| (n, line.stack.base)).into_iter();
-            let found = all.chain(waiting).filter(|(_, base)| *base != 0);
-            bases.extend(found.map(|(thread, base)| (hart, thread, base)));
-        }
-        bases.sort_unstable();
-        out.number(bases.len() as u64);
-        for (hart, thread, base) in bases {
-            out.number(hart.0.into());
-            out.number(thread.into());
-            out.signed(base.into());
-        }
-    }
-
-    /// Reads it; `None` if it cannot be read.
-    pub(crate) fn restore(&mut self, saved: &mut Unpacker<'_>) -> Option<()> {
-        for _ in 0..saved.count()? {
-            let hart = HartId(u32::try_from(saved.number()?).ok()?);
-            let thread = u32::try_from(saved.number()?).ok()?;
-            let base = i32::try_from(saved.signed()?).ok()?;
-            self.bases.insert((hart, thread), base);
-        }
-        Some(())
-    }
-
     /// No more events: ends what has not ended.
     pub fn finish(mut self) {
         for (_, line) in self.harts.iter_mut() {
@@ -366,6 +337,36 @@ impl<'s> Timeline<'s> {
         self.tracks += 1;
         self.sink.track(TrackId(track), &described);
         track
+    }
+}
+
+/// What a timeline of a part needs beside the stacks.
+impl SavedSink for Timeline<'_> {
+    fn save(&self, out: &mut Packer) {
+        let mut bases = Vec::new();
+        for (hart, line) in self.harts.iter() {
+            let waiting = line.waiting.iter().map(|(n, (_, stack))| (*n, stack.base));
+            let all = line.thread.map(|n| (n, line.stack.base)).into_iter();
+            let found = all.chain(waiting).filter(|(_, base)| *base != 0);
+            bases.extend(found.map(|(thread, base)| (hart, thread, base)));
+        }
+        bases.sort_unstable();
+        out.number(bases.len() as u64);
+        for (hart, thread, base) in bases {
+            out.number(hart.0.into());
+            out.number(thread.into());
+            out.signed(base.into());
+        }
+    }
+
+    fn restore(&mut self, saved: &mut Unpacker<'_>) -> Option<()> {
+        for _ in 0..saved.count()? {
+            let hart = HartId(u32::try_from(saved.number()?).ok()?);
+            let thread = u32::try_from(saved.number()?).ok()?;
+            let base = i32::try_from(saved.signed()?).ok()?;
+            self.bases.insert((hart, thread), base);
+        }
+        Some(())
     }
 }
 

@@ -1,8 +1,8 @@
 //! The line of an instruction, and the source lines between.
 
 use super::{Heading, Look, Render};
-use crate::names::Names;
-use crate::places::{LineRanges, Places};
+use crate::names::NamesIn;
+use crate::places::{LineRanges, Places, PlacesIn};
 use hartrace_flow::{Exit, Fetched, Image, Run, SpaceId};
 use hartrace_isa::{Resolve, Style, Xlen, decode};
 use rustc_hash::FxHashMap;
@@ -21,7 +21,7 @@ const STEP: usize = 2;
 /// Columns of an instruction.
 const WIDTH: usize = 32;
 
-impl Resolve for Names {
+impl Resolve for NamesIn<'_> {
     fn address(&self, f: &mut fmt::Formatter<'_>, address: u64) -> fmt::Result {
         write!(f, "{address:x}")?;
         match self.lookup(address) {
@@ -33,10 +33,10 @@ impl Resolve for Names {
 
 /// An instruction as listings show it, with the names of the addresses it has.
 #[must_use]
-pub fn instruction_text(pc: u64, insn: &Fetched, names: &Names) -> String {
+pub fn instruction_text(pc: u64, insn: &Fetched, names: NamesIn<'_>) -> String {
     let inst = decode(insn.bits, insn.isa);
     let style = Style::new(insn.isa);
-    let text = inst.text(pc, &style).resolve(names).to_string();
+    let text = inst.text(pc, &style).resolve(&names).to_string();
     let (mnemonic, operands) = text.split_once('\t').unwrap_or((&text, ""));
     match operands {
         "" => mnemonic.to_owned(),
@@ -105,13 +105,18 @@ impl<'a> InsnLines<'a> {
     }
 
     /// The number of the source line at an address, and its text; 0 for none.
-    fn source_at(&mut self, pc: u64, ranges: &LineRanges<'_>) -> (u32, String) {
+    fn source_at(
+        &mut self,
+        pc: u64,
+        places: &PlacesIn<'_, '_>,
+        ranges: &LineRanges<'_>,
+    ) -> (u32, String) {
         let Some(line) = ranges.at(pc) else {
             return (0, String::new());
         };
         let Palette { source, plain, .. } = self.palette;
         let mut text = format!("{source}; {}:{}", short(line.file), line.line);
-        let mut frames = self.places.frames(pc).into_iter();
+        let mut frames = places.frames(pc).into_iter();
         if let Some(inner) = frames.next() {
             text += &format!(" {}", inner.function);
             let mut at = inner.call;
@@ -132,12 +137,17 @@ impl<'a> InsnLines<'a> {
         (*self.headings.entry(text.clone()).or_insert(next), text)
     }
 
-    fn line(&self, pc: u64, insn: &Fetched, (depth, note): (u8, &str), out: &mut Vec<u8>) {
+    fn line(
+        &self,
+        (pc, insn): (u64, &Fetched),
+        names: NamesIn<'_>,
+        (depth, note): (u8, &str),
+        out: &mut Vec<u8>,
+    ) {
         let digits = match insn.isa.xlen() {
             Xlen::Rv32 => 8,
             Xlen::Rv64 => 16,
         };
-        let names = self.places.names();
         let indent = usize::from(depth) * STEP;
         let text = instruction_text(pc, insn, names);
         let bits = match insn.len {
@@ -160,8 +170,7 @@ impl<'a> InsnLines<'a> {
     }
 
     /// What the last instruction of a run did.
-    fn note(&self, look: Look) -> String {
-        let names = self.places.names();
+    fn note(look: Look, names: NamesIn<'_>) -> String {
         match (look.rest >> 8) as u8 {
             exit if exit == Exit::Taken as u8 => "[taken]".to_owned(),
             exit if exit == Exit::NotTaken as u8 => "[not taken]".to_owned(),
@@ -185,8 +194,10 @@ impl Render for InsnLines<'_> {
     }
 
     fn lines(&mut self, image: &Image, space: SpaceId, run: &Run, look: Look, out: &mut Vec<u8>) {
+        let places = self.places.within(image, space);
+        let names = places.names();
         let ranges = match self.source {
-            Some(_) => self.places.line_ranges(run.start, run.end),
+            Some(_) => places.line_ranges(run.start, run.end),
             None => LineRanges::default(),
         };
         self.heading = Heading::default();
@@ -197,7 +208,7 @@ impl Render for InsnLines<'_> {
         let insns = image.insns(space, run.start, u64::from(run.insns));
         for ((pc, insn), n) in insns.zip(1..) {
             if self.source.is_some() && (pc >= until || n == 1) {
-                let (number, text) = self.source_at(pc, &ranges);
+                let (number, text) = self.source_at(pc, &places, &ranges);
                 if number != last {
                     out.extend_from_slice(text.as_bytes());
                 }
@@ -209,10 +220,10 @@ impl Render for InsnLines<'_> {
                 until = ranges.end_of(pc);
             }
             let note = match n == run.insns {
-                true => self.note(look),
+                true => Self::note(look, names),
                 false => String::new(),
             };
-            self.line(pc, &insn, (look.rest as u8, &note), out);
+            self.line((pc, &insn), names, (look.rest as u8, &note), out);
         }
         self.heading.last = last;
     }

@@ -225,37 +225,38 @@ impl Page<'_> {
         self.out.added();
     }
 
-    fn place(&self, address: u64) -> String {
-        let names = self.lines.render.places.names();
+    fn place(&self, hart: HartId, address: u64) -> String {
+        let places = self.lines.render.places;
+        let names = places.names().within(self.image, self.spaces.of(hart));
         match names.label(address).to_string().as_str() {
             "" => format!("{address:#x}"),
             name => format!("{address:#x} <{name}>"),
         }
     }
 
-    fn trap(&self, trap: &Trap) -> String {
+    fn trap(&self, hart: HartId, trap: &Trap) -> String {
         let mut text = cause(trap.cause);
         text += &match trap.epc {
-            Some(epc) => format!(" at {}", self.place(epc)),
+            Some(epc) => format!(" at {}", self.place(hart, epc)),
             None => " at an unknown address".to_owned(),
         };
         if let Some(tval) = trap.tval {
             text += &format!(", value {tval:#x}");
         }
         if let Some(handler) = trap.handler {
-            text += &format!(", handler {}", self.place(handler));
+            text += &format!(", handler {}", self.place(hart, handler));
         }
         text
     }
 
-    fn doubt(&self, jump: &OddJump) -> String {
+    fn doubt(&self, hart: HartId, jump: &OddJump) -> String {
         let what = match jump.odd {
             Odd::Inside => "leads into the middle of a function",
             Odd::NoCase => "leads to no case of its switch",
             _ => "fits no call",
         };
-        let to = self.place(jump.to);
-        let from = self.place(jump.from);
+        let to = self.place(hart, jump.to);
+        let from = self.place(hart, jump.from);
         let wrong = jump.at - jump.since;
         format!(
             "doubtful: the jump from {from} to {to} {what}; the {wrong} instructions before it \
@@ -269,7 +270,7 @@ impl Page<'_> {
         } = self.palette;
         let (colour, text) = match event {
             Event::Run(_) => return,
-            Event::Trap(event) => (bold, self.trap(event)),
+            Event::Trap(event) => (bold, self.trap(hart, event)),
             Event::Context(event) => {
                 self.spaces.enter(hart, event, self.image);
                 (bold, owner(event, &self.contexts))
@@ -305,7 +306,7 @@ impl Show for Page<'_> {
             Item::Event(Event::Run(run)) => self.run(hart, run, depth),
             Item::Event(event) => self.other(hart, event),
             Item::Doubt(jump) => {
-                let text = self.doubt(jump);
+                let text = self.doubt(hart, jump);
                 self.say(Some(hart), self.palette.alarm, text);
             }
         }

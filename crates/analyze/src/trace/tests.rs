@@ -390,3 +390,46 @@ fn source_between_instructions() {
     assert_eq!(text.matches("\x1b[33m[taken]\x1b[0m").count(), 2, "{text}");
     assert!(text.contains("\x1b[36m_start+0x4\x1b[0m"), "{text}");
 }
+
+/// Two programs at the same addresses: each instruction has the name and the source line of
+/// the program that ran.
+#[test]
+fn a_listing_of_programs_at_the_same_addresses() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/");
+    let read = |name: &str| std::fs::read([folder, name].concat()).unwrap();
+    let (one, two) = (read("sieve/sieve-rv64gc.elf"), read("sort/sort-rv64gc.elf"));
+    let mut image = Image::new();
+    image.add_elf(SpaceId::FIRST, &one, None, None).unwrap();
+    let other = image.add_space();
+    image.add_elf(other, &two, None, None).unwrap();
+    let source = |_: &str, _: u32| None;
+    let listed = |files: &[&Vec<u8>], space: SpaceId, start: u64| {
+        let mut places = Places::new();
+        for file in files {
+            places.add_elf(file, None).unwrap();
+        }
+        let style = ListingStyle {
+            source: Some(&source),
+            ..ListingStyle::default()
+        };
+        let mut list = TraceListing::new(&image, (&places, Functions::new()), style, |_| ());
+        let _ = list.event(HART, &Event::Code(space));
+        let _ = list.event(HART, &Event::Run(run(start, 1)));
+        String::from_utf8(list.out().text().clone()).unwrap()
+    };
+    let mut functions = Functions::new();
+    functions.add_elf(&two, None).unwrap();
+    let mut different = 0;
+    for (start, ..) in functions.ranges() {
+        let first = listed(&[&one], SpaceId::FIRST, start);
+        let second = listed(&[&two], other, start);
+        different += u32::from(first != second);
+        for both in [[&one, &two], [&two, &one]] {
+            assert_eq!(listed(&both, other, start), second);
+            if image.fetch(SpaceId::FIRST, start).is_some() {
+                assert_eq!(listed(&both, SpaceId::FIRST, start), first);
+            }
+        }
+    }
+    assert!(different > 5);
+}

@@ -15,6 +15,7 @@ use super::section::Section as _;
 use super::tandem::Tandem;
 use super::transport::TransportSection;
 use super::value::Setting;
+use super::verify::Verify;
 use super::wave::Wave;
 use super::write::Writer;
 use crate::input::{Input, InputError};
@@ -52,6 +53,8 @@ pub struct Config {
     pub contexts: Contexts,
     /// `[log]`.
     pub log: Log,
+    /// `[verify]`.
+    pub verify: Verify,
     /// `[wave]`.
     pub wave: Wave,
     /// `[trace]`: only sidecars have it.
@@ -84,6 +87,7 @@ impl Config {
             transport: self.transport.over(below.transport),
             contexts: self.contexts.over(below.contexts),
             log: self.log.over(below.log),
+            verify: self.verify.over(below.verify),
             wave: self.wave.over(below.wave),
             trace: self.trace.or(below.trace),
         }
@@ -212,6 +216,7 @@ impl Config {
                 "ctr" => config.ctr = Records::read(reader, table),
                 "filter" => config.filter = Filter::read(reader, table),
                 "log" => config.log = Log::read(reader, table),
+                "verify" => config.verify = Verify::read(reader, table),
                 "wave" => config.wave = Wave::read(reader, table),
                 "transport" => config.transport = TransportSection::read(reader, table),
                 "contexts" => config.contexts = Contexts::read(reader, table),
@@ -252,6 +257,7 @@ impl Config {
         self.tandem.write(out)?;
         self.transport.write(out)?;
         self.log.write(out)?;
+        self.verify.write(out)?;
         self.wave.write(out)?;
         self.ctr.write(out)?;
         self.contexts.write(out)

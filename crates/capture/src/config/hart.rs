@@ -1,7 +1,7 @@
 //! `[hart]`: the machine that programs run on. The values are plain; the hart
 //! interprets them.
 
-use super::read::{Reader, Value};
+use super::read::{Reader, Value, integer};
 use super::section::Section;
 use super::value::{Named, Origin, Setting};
 use super::write::{Writer, list, quote};
@@ -64,6 +64,9 @@ section! {
     Hart = "[hart]" {
         /// Which machine the hart stands in.
         machine: Machine = (named MACHINES);
+        /// Where the hart starts, an address or a symbol; otherwise at the entry of the
+        /// program.
+        entry: String = (entry);
         /// RAM.
         memory: Vec<MemoryRange> = (memory);
         /// Harts.
@@ -129,6 +132,14 @@ impl Section for Costs {
 }
 
 impl Reader {
+    /// A symbol, or an address as a number or as text.
+    fn entry(&mut self, name: &'static str, value: &Value<'_>) -> Option<String> {
+        if let Some(address) = integer(value) {
+            return Some(format!("{address:#x}"));
+        }
+        self.string(name, value)
+    }
+
     fn memory(&mut self, name: &'static str, value: &Value<'_>) -> Option<Vec<MemoryRange>> {
         let expected = "\"BASE:SIZE\" such as \"0x80000000:256M\"";
         if value
@@ -144,6 +155,10 @@ impl Reader {
             range.or_else(|| reader.refuse(name, item, expected))
         })
     }
+}
+
+fn entry(text: &str) -> String {
+    quote(text)
 }
 
 fn memory(ranges: &[MemoryRange]) -> String {

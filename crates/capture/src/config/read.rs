@@ -23,6 +23,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "transport",
     "contexts",
     "log",
+    "verify",
     "wave",
     "trace",
 ];

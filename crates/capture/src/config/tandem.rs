@@ -143,7 +143,7 @@ impl Reader {
     }
 
     /// A list of elements.
-    fn absent(&mut self, name: &'static str, value: &Value<'_>) -> Option<Elements> {
+    pub(super) fn absent(&mut self, name: &'static str, value: &Value<'_>) -> Option<Elements> {
         let names = self.list(name, value, "elements", |r, n, v| {
             let Some(text) = v.get_ref().as_str() else {
                 return r.refuse(n, v, "a list of elements such as [\"trap.mstatus\"]");

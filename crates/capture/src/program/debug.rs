@@ -8,7 +8,7 @@ use super::load::MAX_PROGRAM;
 use crate::input::{Contents, Input};
 use flate2::Crc;
 use flate2::read::ZlibDecoder;
-use hartrace_flow::elf::{Elf, Section, SectionKind, section_by_name};
+use hartrace_flow::elf::{Elf, Section, section_by_name};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -79,7 +79,7 @@ impl Wanted {
         if has.symbols && has.lines {
             return None;
         }
-        let build_id = build_id(&elf, &sections);
+        let build_id = elf.build_id().map(<[u8]>::to_vec);
         let link = section_by_name(&sections, b".gnu_debuglink");
         let link = link.and_then(|(_, section)| debug_link(section.data?));
         Some(Wanted {
@@ -124,9 +124,8 @@ impl Wanted {
         let Ok(elf) = Elf::parse(bytes) else {
             return false;
         };
-        let sections = elf.sections().unwrap_or_default();
-        if let (Some(wanted), Some(found)) = (&self.build_id, build_id(&elf, &sections)) {
-            return *wanted == found;
+        if let (Some(wanted), Some(found)) = (&self.build_id, elf.build_id()) {
+            return wanted == found;
         }
         self.link.as_ref().is_some_and(|(_, crc)| {
             let mut sum = Crc::new();
@@ -174,12 +173,6 @@ impl DebugFile {
             lines: parts.lines && !own.lines,
         }
     }
-}
-
-fn build_id(elf: &Elf<'_>, sections: &[Section<'_>]) -> Option<Vec<u8>> {
-    let notes = sections.iter().enumerate();
-    let mut notes = notes.filter(|(_, section)| section.kind == SectionKind::Notes);
-    notes.find_map(|(at, _)| elf.build_id(at).map(<[u8]>::to_vec))
 }
 
 /// `.build-id/ab/cdef.debug`.

@@ -302,6 +302,24 @@ impl Elf {
             true => input.contents(MAX_PROGRAM)?,
             false => Contents::Read(input.read_all(MAX_PROGRAM)?),
         };
+        Elf::of(file, bytes)
+    }
+
+    /// A program that is in memory already, under a name for messages.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are not such a program.
+    pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Elf, ProgramError> {
+        let file = ElfFile {
+            file: name.to_path_buf(),
+            base: None,
+            identity: None,
+        };
+        Elf::of(&file, Contents::Read(bytes))
+    }
+
+    fn of(file: &ElfFile, bytes: Contents) -> Result<Elf, ProgramError> {
         let info = ElfInfo::read(&bytes).map_err(|error| {
             let head = bytes.get(..HEAD).unwrap_or(&bytes).to_vec();
             ProgramError::Elf(file.file.clone(), head, error)

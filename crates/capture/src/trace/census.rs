@@ -208,7 +208,7 @@ fn of_etrace(tally: &etrace::Tally, end: u64) -> Census {
     ));
     let kinds = tally.kinds().map(|(name, kind)| KindCount {
         tcode: None,
-        name: name.to_owned(),
+        name: name.to_string(),
         count: count_of(kind),
     });
     Census {

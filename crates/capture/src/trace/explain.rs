@@ -9,6 +9,7 @@ use hartrace_etrace as etrace;
 use hartrace_isa::Isa;
 use hartrace_ntrace as ntrace;
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// A value of an item.
 pub use hartrace_tandem::Value;
@@ -300,6 +301,27 @@ impl Trace {
 }
 
 impl Explained {
+    /// What it says, as a number to compare: its name, its source, and its fields or items
+    /// with their values, but for fields of these names. Where it is and how many bits it has
+    /// does not matter. `bytes` are those of a piece that cannot be read.
+    #[must_use]
+    pub fn sum(&self, bytes: &[u8], ignored: &[String]) -> u64 {
+        let mut sum = DefaultHasher::new();
+        (self.hart, self.source, &self.name).hash(&mut sum);
+        if self.name.is_none() && self.items.is_empty() {
+            bytes.hash(&mut sum);
+        }
+        for field in &self.fields {
+            if !ignored.iter().any(|name| name == field.name) {
+                (field.name, field.value).hash(&mut sum);
+            }
+        }
+        for item in &self.items {
+            item.text.hash(&mut sum);
+        }
+        sum.finish()
+    }
+
     /// Begins another piece; the room of the lists is kept.
     fn begin(&mut self, at: u64, kind: PieceKind, count: u64) {
         let mut codes = std::mem::take(&mut self.codes);
@@ -481,7 +503,7 @@ impl Packets {
         to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
         match etrace::Packet::read(payload, &self.layout) {
             Ok(packet) => {
-                to.name = Some(Cow::Borrowed(packet.name()));
+                to.name = Some(Cow::Borrowed(packet.name().as_str()));
                 to.address = self.follower.packet(src, &packet);
                 if view == View::Lines {
                     to.meaning = packet.meaning(&self.config);
@@ -506,7 +528,7 @@ impl Packets {
         to.fault = fault.map(|fault| fault_of(fault.code(), fault.text()));
         match data.read(payload) {
             Ok(packet) => {
-                to.name = Some(Cow::Borrowed(packet.name()));
+                to.name = Some(Cow::Borrowed(packet.name().as_str()));
                 let access = data.access(&packet);
                 to.address = access.filter(|a| a.has_address).map(|a| a.access.addr);
                 if view == View::Lines {

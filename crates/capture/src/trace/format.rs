@@ -47,7 +47,7 @@ impl Format {
 
     /// What a file's name says about it.
     #[must_use]
-    pub(crate) fn from_extension(path: &Path) -> Option<Format> {
+    pub fn from_extension(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()? {
             "ntrace" | "nexus" => Some(Format::Ntrace),
             "etrace" | "et" | "te_inst_raw" | "te_inst" => Some(Format::Etrace),

@@ -5,11 +5,16 @@
 //! [`Replay::from`] decodes from a mark. Nothing of the decoder's state needs to be kept.
 
 use super::drive::Watch;
-use super::{Counting, Decoded, Decoder, Growth, MAX_WHOLE, Settings, SettingsError, Trace};
+use super::{
+    Counting, Decoded, Decoder, Explained, Explainer, Growth, MAX_WHOLE, Settings, SettingsError,
+    Trace, View,
+};
 use crate::digest::{Digest, Hasher};
 use crate::input::{Contents, InputError};
 use crate::shard::{Pause, first};
 use hartrace_flow::{Checkpoint, Consumer, Decode as _, HartId, Image, Marked};
+use hartrace_isa::Isa;
+use std::ops::ControlFlow;
 
 /// Bytes that are decoded at a time.
 const STEP: usize = 1 << 12;
@@ -32,6 +37,7 @@ const SAMPLE: usize = 1 << 12;
 pub struct Replay {
     settings: Settings,
     bytes: Contents,
+    contained: bool,
 }
 
 impl Trace {
@@ -42,6 +48,7 @@ impl Trace {
     /// A failing read.
     pub fn replay(self) -> Result<Replay, InputError> {
         Ok(Replay {
+            contained: self.is_contained(),
             settings: self.settings,
             bytes: self.input.contents(MAX_WHOLE)?,
         })
@@ -55,6 +62,12 @@ impl Replay {
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {
         !self.settings.has_data() && !matches!(self.settings, Settings::Tandem(_))
+    }
+
+    /// Its settings.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// A counter for its messages.
@@ -85,8 +98,9 @@ impl Replay {
         hasher.finish()
     }
 
-    /// Gives the events of the hart `only`, or of all, to `out`, with marks. Now and then
-    /// `after` gets what was decoded so far, and the number of bytes that are done.
+    /// Gives the events of the hart `only`, or of all, to `out`, with marks, until it breaks.
+    /// Now and then `after` gets what was decoded so far, and the number of bytes that are
+    /// done.
     ///
     /// # Errors
     ///
@@ -130,6 +144,9 @@ impl Replay {
                 feed(&mut decoder, step, &mut out);
                 at += length;
                 after(&out.decoded, at as u64);
+                if out.ended {
+                    return Ok(out.decoded);
+                }
             }
             let Some((offset, _)) = found.filter(|_| decoder.seam() == probe.seam()) else {
                 continue;
@@ -168,6 +185,22 @@ impl Replay {
         checkpoint: Option<Checkpoint>,
         out: &mut dyn Consumer,
     ) -> Result<(), SettingsError> {
+        let decoded = self.part(image, only, (checkpoint, None), out);
+        decoded.map(drop)
+    }
+
+    /// The same up to the position of another checkpoint, or to the end.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn part(
+        &self,
+        image: &Image,
+        only: Option<HartId>,
+        (checkpoint, until): (Option<Checkpoint>, Option<u64>),
+        out: &mut dyn Consumer,
+    ) -> Result<Decoded, SettingsError> {
         let bytes: &[u8] = &self.bytes;
         let mut decoder = Decoder::new(&self.settings, image)?;
         let mut at = 0;
@@ -183,15 +216,35 @@ impl Replay {
             );
             at = position as usize;
         }
+        let end = until.map_or(bytes.len(), |until| (until as usize).min(bytes.len()));
         let mut out = Watch::new(out, only);
-        for step in bytes.get(at..).unwrap_or_default().chunks(STEP) {
+        for step in bytes.get(at..end).unwrap_or_default().chunks(STEP) {
             decoder.feed(step, &mut out);
             if out.ended {
-                return Ok(());
+                return Ok(out.decoded);
             }
         }
-        decoder.finish(&mut out);
-        Ok(())
+        if until.is_none() {
+            decoder.finish(&mut out);
+        }
+        Ok(out.decoded)
+    }
+
+    /// Gives every message, packet or group to `take`, until it breaks. `isa` is for the
+    /// instructions in a tandem trace.
+    pub fn messages(&self, isa: Isa, take: &mut dyn FnMut(&Explained) -> ControlFlow<()>) {
+        let mut explainer = Explainer::new(&self.settings, isa, self.contained, View::Objects);
+        let mut each = |explained: &Explained, _: &[u8]| match take(explained) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(()),
+        };
+        for chunk in self.bytes.chunks(STEP) {
+            if explainer.feed(chunk, &mut each).is_err() {
+                return;
+            }
+        }
+        // There is nothing more to break off.
+        let _ = explainer.finish(&mut each);
     }
 }
 

@@ -270,13 +270,20 @@ pub(crate) struct Diff {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: DiffFormat,
-    /// Instructions shown before a difference and on each side of it
+    /// Compare the messages or packets of two traces, not what they decode to; no program is
+    /// needed
+    #[arg(long)]
+    pub(crate) messages: bool,
+    /// With --messages: leave out fields of this name, such as TSTAMP; repeatable
+    #[arg(long, value_name = "FIELD", requires = "messages")]
+    pub(crate) ignore: Vec<String>,
+    /// Instructions or messages shown before a difference and on each side of it
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) context: usize,
     /// Stop after so many differences
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<u64>,
-    /// Instructions after a difference in which the runs must meet again
+    /// Instructions or messages after a difference in which the two must meet again
     #[arg(long, value_name = "N", default_value_t = 1 << 17)]
     pub(crate) window: usize,
     #[command(flatten)]

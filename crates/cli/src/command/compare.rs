@@ -70,7 +70,7 @@ fn compare_run(args: &Compare, talk: &Talk) -> Result<(), Failure> {
     tell_program(std::slice::from_ref(&elf), talk);
     let program = machine::program(&elf)?;
     let symbols = Symbols::from_elf(&elf.bytes).ok();
-    let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
+    let entry = machine::entry(&config.hart, symbols.as_ref())?;
     if let Some(missing) = missing_extensions(&elf, isa) {
         talk.warning(&missing);
     }

@@ -1,4 +1,6 @@
-//! `hartrace diff`: where two runs differ.
+//! `hartrace diff`: where two runs differ, or the messages of two traces.
+
+mod messages;
 
 use crate::args::{Diff, DiffFormat};
 use crate::failure::Failure;
@@ -14,8 +16,12 @@ use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_print::difference::{self as print, Run};
 use hartrace_print::words::count;
 use std::io;
+use std::path::PathBuf;
 
 pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
+    if args.messages {
+        return messages::run(args, talk);
+    }
     let mut output = create(&args.output.output, [args.a.as_path(), args.b.as_path()])?;
     let a = Opened::open(&args.a, &args.traced, "diff", talk)?;
     let b = Opened::open(&args.b, &args.traced, "diff", talk)?;
@@ -50,14 +56,47 @@ pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
     let compared = compared.map_err(|error| output.failed(error))?;
     read?;
     output.finish()?;
+    report(&compared, [&args.a, &args.b])
+}
+
+/// Whether there were differences.
+fn report(compared: &Compared, [a, b]: [&PathBuf; 2]) -> Result<(), Failure> {
     match compared.divergences {
         0 => Ok(()),
         n => {
-            let message = format!("{name_a} and {name_b} differ");
+            let message = format!("{} and {} differ", input::name(a), input::name(b));
             let note = format!("{} found", count(n, "difference"));
             Err(Diagnostic::new(Code::RunsDiffer, message).note(note).into())
         }
     }
+}
+
+/// Writes a difference with its number.
+type Each<'e> = dyn FnMut(u64, &mut Output) -> io::Result<()> + 'e;
+
+/// Numbers the differences that a comparison finds, as many as are wanted, and writes what it
+/// came to.
+fn written(
+    args: &Diff,
+    unit: &str,
+    out: &mut Output,
+    compare: impl FnOnce(&mut dyn FnMut(&mut Output, &mut Each<'_>) -> bool, &mut Output) -> Compared,
+) -> io::Result<Compared> {
+    let (mut number, mut failed) = (0, None);
+    let mut each = |out: &mut Output, write: &mut Each<'_>| {
+        number += 1;
+        failed = write(number, out).err();
+        failed.is_none() && args.max.is_none_or(|max| number < max)
+    };
+    let compared = compare(&mut each, out);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    match args.format {
+        DiffFormat::Json => print::json_summary(&compared, out)?,
+        DiffFormat::Text => print::summary(&compared, unit, out)?,
+    }
+    Ok(compared)
 }
 
 fn compare(
@@ -74,29 +113,15 @@ fn compare(
     let line = |file: &str, number: u32| source.line(file, number);
     let is_json = args.format == DiffFormat::Json;
     if is_json {
-        print::json_header(runs, out)?;
+        print::json_header([runs[0].name, runs[1].name], out)?;
     }
-    let (mut number, mut failed) = (0, None);
-    let compared = compare_runs(
-        &mut a.into_iter(),
-        &mut b.into_iter(),
-        &options,
-        &mut |found| {
-            number += 1;
-            let written = match is_json {
+    let (mut a, mut b) = (a.into_iter(), b.into_iter());
+    written(args, "instruction", out, |each, out| {
+        compare_runs(&mut a, &mut b, &options, &mut |found| {
+            each(out, &mut |number, out| match is_json {
                 true => print::json_divergence(number, found, out),
                 false => print::divergence(number, found, runs, &line, out),
-            };
-            failed = written.err();
-            failed.is_none() && args.max.is_none_or(|max| number < max)
-        },
-    );
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    match is_json {
-        true => print::json_summary(&compared, out)?,
-        false => print::summary(&compared, out)?,
-    }
-    Ok(compared)
+            })
+        })
+    })
 }

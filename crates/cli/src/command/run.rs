@@ -110,7 +110,7 @@ pub(super) fn run(args: &Run, talk: &Talk) -> Result<(), Failure> {
     talk.detail(&format!("machine: {}, {isa}", ranges(&hart)));
     let symbols = guest.elf.first();
     let symbols = symbols.and_then(|elf| Symbols::from_elf(&elf.bytes).ok());
-    let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
+    let entry = machine::entry(&config.hart, symbols.as_ref())?;
     for elf in &guest.elf {
         if let Some(missing) = missing_extensions(elf, isa) {
             talk.warning(&missing);

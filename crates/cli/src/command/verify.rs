@@ -1,7 +1,6 @@
 //! `hartrace verify`: checks a tandem trace against the built-in hart.
 
 mod drive;
-mod model;
 mod source;
 
 use crate::args::{self, Mark, Verify, VerifyFormat};
@@ -22,6 +21,7 @@ use hartrace_capture::trace::{self, Format, Known};
 use hartrace_capture::verify::{
     self, Check, Choice, LogStream, Parameters, Register, Search, Verifier, Volatile, add_absent,
 };
+use hartrace_cosim::model;
 use hartrace_flow::boot;
 use hartrace_isa::{Isa, csr};
 use hartrace_logs::LogFormat;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let output = create(&args.output.output, session.inputs().chain(configs))?;
     // The verdict does not depend on who reads the report.
     let output = output.outlive_reader(true);
-    let volatile = volatile(args)?;
+    let volatile = volatile(args, &session.config)?;
     let elf = programs(&session)?;
     end_on_signal();
     let mut source = Source::open(&args.trace, &session.config, talk)?;
@@ -52,15 +52,20 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
         ));
     }
     adopt(&mut session.config, parameters.as_ref(), &args.trace);
-    let (hart, isa) = model::configure(&mut session.config, &elf, &volatile, talk)?;
+    let (hart, isa) = model::configure(&mut session.config, &elf, &volatile, &mut |warning| {
+        talk.warning(&warning);
+    })?;
     let symbols = elf
         .first()
         .and_then(|elf| Symbols::from_elf(&elf.bytes).ok());
-    let entry = machine::entry(args.machine.entry.as_deref(), symbols.as_ref())?;
+    let entry = machine::entry(&session.config.hart, symbols.as_ref())?;
     let (machine, mut options) = model::build(&hart, &elf, entry)?;
     options.volatile = volatile;
+    let check_csrs = session.config.verify.check_csrs.as_ref();
+    let check_csrs = check_csrs.is_some_and(|check| check.value);
+    options.own_csrs = check_csrs;
     let mut config = format(&session, &mut source, parameters, isa)?;
-    absent(args, &mut config)?;
+    absent(args, &session.config, &mut config)?;
     let search = Search {
         config: &config,
         start: machine.pc(),
@@ -102,7 +107,8 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
             let reader = LogReader::new(*kind, &options);
             let head = head(*kind, input)?;
             let reader = reader.map_err(|error| not_readable(&args.trace, head, error))?;
-            let stream = LogStream::new(reader, config.clone(), args.hart);
+            let stream =
+                LogStream::new(reader, stream_config(&config, *kind, check_csrs), args.hart);
             Some(stream.map_err(trace::SettingsError::from)?)
         }
         _ => None,
@@ -162,10 +168,10 @@ fn programs(session: &Session<'_>) -> Result<Vec<Elf>, Failure> {
 }
 
 /// What comes from the trace.
-fn volatile(args: &Verify) -> Result<Volatile, Failure> {
+fn volatile(args: &Verify, config: &Config) -> Result<Volatile, Failure> {
     let mut volatile = match args.no_default_volatile {
         true => Volatile::nothing(),
-        false => model::default_volatile(),
+        false => model::volatile(config),
     };
     for text in &args.volatile {
         let bad = |error| {
@@ -181,8 +187,22 @@ fn volatile(args: &Verify) -> Result<Volatile, Failure> {
     Ok(volatile)
 }
 
+/// How a log becomes a stream: with whatever it has of CSRs, if they are checked. A port in
+/// a waveform does not show what a trap writes to them.
+fn stream_config(config: &verify::Config, kind: Kind, check_csrs: bool) -> verify::Config {
+    let mut config = config.clone();
+    if check_csrs {
+        config.absent.registers = Default::default();
+        if !matches!(kind, Kind::Wave(_)) {
+            config.absent.in_traps = Default::default();
+        }
+    }
+    config
+}
+
 /// Adds the state that the trace does not record.
-fn absent(args: &Verify, config: &mut verify::Config) -> Result<(), Failure> {
+fn absent(args: &Verify, settings: &Config, config: &mut verify::Config) -> Result<(), Failure> {
+    model::add_absent(settings, config);
     for name in &args.absent {
         let bad = |error| {
             Diagnostic::new(Code::BadState, format!("--absent: {error}"))

@@ -44,12 +44,14 @@ mod system;
 mod tandem;
 mod timeline;
 mod tiny;
+mod tinycore;
 mod trace;
 mod triggers;
 mod verify;
 mod view;
 mod views;
 mod waveform;
+mod waves;
 
 use std::ffi::OsStr;
 use std::fs;

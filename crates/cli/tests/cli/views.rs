@@ -427,6 +427,101 @@ fn runs_that_differ() {
     assert!(text(&run(&args).stdout).contains("    ; "));
 }
 
+/// Packets and messages of two traces: the same, one changed, one left out.
+#[test]
+fn messages_that_differ() {
+    let folder = Folder::new();
+    let elf = program("recursion/recursion-rv64gc.elf");
+    for kind in ["ntrace", "etrace"] {
+        let trace = folder.name(&format!("t.{kind}"));
+        let to = format!("{kind}={trace}");
+        run(&["run", "-q", &elf, "--max-insns", "5000", "--trace", &to]);
+        let sidecar = fs::read(format!("{trace}.toml")).unwrap();
+        let dump = succeeds(&["dump", &trace]);
+        let offset = |line: &str| usize::from_str_radix(&line[..8], 16).unwrap();
+        let places: Vec<usize> = dump.lines().map(offset).collect();
+        let bytes = fs::read(&trace).unwrap();
+        let changed = |name: &str, bytes: Vec<u8>| {
+            folder.file(&format!("{name}.{kind}.toml"), sidecar.clone());
+            folder.file(&format!("{name}.{kind}"), bytes)
+        };
+        let same = changed("same", bytes.clone());
+        let equal = succeeds(&["diff", &trace, &same, "--messages"]);
+        assert!(equal.starts_with("no difference: "), "{equal}");
+        // The twentieth message is gone.
+        let mut less = bytes.clone();
+        less.drain(places[20]..places[21]);
+        let less = changed("less", less);
+        let output = run(&["diff", &trace, &less, "--messages", "--context", "2"]);
+        assert_eq!(output.status.code(), Some(4));
+        let words = text(&output.stdout);
+        let lines: Vec<&str> = words.lines().collect();
+        assert_eq!(lines[0], "difference 1: after message 20 of A, 20 of B");
+        let shown = |line: &str, at: usize| line.trim_start().starts_with(&format!("{at:08x}  "));
+        assert!(
+            shown(lines[2], places[18]) && shown(lines[3], places[19]),
+            "{words}"
+        );
+        assert!(lines[4].starts_with("  only A, ") && lines[4].ends_with(": 1 message"));
+        assert!(shown(lines[5], places[20]), "{words}");
+        assert!(lines[6].ends_with(": 0 messages"), "{words}");
+        assert_eq!(lines[7], "  both again after message 21 of A");
+        // As objects.
+        let args = ["diff", &trace, &less, "--messages", "-f", "json"];
+        let output = run(&args);
+        let words = text(&output.stdout);
+        let objects: Vec<serde_json::Value> = words
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(objects[1]["at_a"], 20);
+        assert_eq!(objects[1]["a"][0]["offset"], places[20]);
+        assert_eq!(
+            (&objects[1]["alone_a"], &objects[1]["alone_b"]),
+            (&1.into(), &0.into())
+        );
+        assert_eq!(objects[2]["differences"], 1);
+    }
+    let traces = ["ntrace", "etrace"].map(|kind| folder.name(&format!("t.{kind}")));
+    let output = run(&["diff", &traces[0], &traces[1], "--messages"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("traces of one format"));
+    let output = run(&["diff", &traces[0], &traces[1], "--ignore", "TSTAMP"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Times differ, and are left out.
+#[test]
+fn messages_but_for_their_times() {
+    let folder = Folder::new();
+    let elf = program("sieve/sieve-rv64gc.elf");
+    let files = ["1", "2"].map(|cost| {
+        let config = format!("[ntrace]\ntimestamps = true\n[hart.cost]\nload = {cost}\n");
+        let config = folder.file(&format!("{cost}.toml"), config);
+        let trace = folder.name(&format!("{cost}.ntrace"));
+        let to = format!("ntrace={trace}");
+        let args = [
+            "run",
+            "-q",
+            &elf,
+            "--max-insns",
+            "3000",
+            "-c",
+            &config,
+            "--trace",
+            &to,
+        ];
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        trace
+    });
+    let [a, b] = &files;
+    let output = run(&["diff", a, b, "--messages"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let equal = succeeds(&["diff", a, b, "--messages", "--ignore", "TSTAMP"]);
+    assert!(equal.starts_with("no difference: "), "{equal}");
+}
+
 /// The listing of a part: by instruction, symbol, trap and time, in every format.
 #[test]
 fn parts_of_a_listing() {

@@ -2,7 +2,7 @@
 
 use super::{DataLayout, read, write};
 use crate::packet::bits::Reader;
-use crate::{Fault, Payload};
+use crate::{Fault, PacketName, Payload};
 
 /// One packet of data trace. `size` is log2 of the bytes of a value; `data`,
 /// `operand` and `address` are the fields as sent, extended by their sign and cut
@@ -203,24 +203,19 @@ impl DataPacket {
         self
     }
 
-    /// What it is, with its format: `2 store`.
+    /// What it is.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn name(&self) -> PacketName {
         match *self {
-            DataPacket::Transfer { store, aligned, .. } => match (store, aligned) {
-                (false, true) => "data 0 load",
-                (false, false) => "data 1 load, unaligned",
-                (true, true) => "data 2 store",
-                (true, false) => "data 3 store, unaligned",
-            },
-            DataPacket::LoadRequest { aligned: true, .. } => "data 0 load request",
-            DataPacket::LoadRequest { .. } => "data 1 load request, unaligned",
-            DataPacket::LoadResponse { .. } => "data 4 load response",
-            DataPacket::Csr { .. } => "data 5 CSR",
-            DataPacket::Atomic { .. } => "data 6 atomic",
-            DataPacket::AtomicRequest { .. } => "data 6 atomic request",
-            DataPacket::SwapFailure { .. } => "data 6 failed compare-and-swap",
-            DataPacket::AtomicResponse { .. } => "data 7 atomic response",
+            DataPacket::Transfer { .. } => PacketName::of_transfer(self.format()),
+            DataPacket::LoadRequest { aligned: true, .. } => PacketName::LoadRequest,
+            DataPacket::LoadRequest { .. } => PacketName::LoadRequestUnaligned,
+            DataPacket::LoadResponse { .. } => PacketName::LoadResponse,
+            DataPacket::Csr { .. } => PacketName::Csr,
+            DataPacket::Atomic { .. } => PacketName::Atomic,
+            DataPacket::AtomicRequest { .. } => PacketName::AtomicRequest,
+            DataPacket::SwapFailure { .. } => PacketName::SwapFailure,
+            DataPacket::AtomicResponse { .. } => PacketName::AtomicResponse,
         }
     }
 

@@ -180,3 +180,36 @@ impl Both {
         }
     }
 }
+
+/// What a packet is known to be by its first bits is what reading all of it says.
+#[test]
+fn names_of_loads_and_stores_by_their_first_bits() {
+    let mut random = Random::new(13);
+    let mut quickly = 0;
+    for _ in 0..400 {
+        let mut config = settings(&mut random);
+        let data = config.data.as_mut().unwrap();
+        data.split = random.below(8) == 0;
+        (data.no_address, data.no_data) =
+            random.one_of([(false, false), (false, false), (true, false), (false, true)]);
+        let layout = config.data_layout().unwrap();
+        for _ in 0..50 {
+            let mut bytes = [0; MAX_PAYLOAD];
+            bytes.fill_with(|| random.draw() as u8);
+            // What follows the payload belongs to the next packet.
+            let len = 1 + random.below(MAX_PAYLOAD as u64) as usize;
+            let (word, payload) = (bytes.first_chunk().unwrap(), &bytes[..len]);
+            let Some(name) = layout.name_of_transfer(u64::from_le_bytes(*word), len) else {
+                continue;
+            };
+            quickly += 1;
+            let read = DataPacket::read(payload, &layout, &Outstanding::default());
+            assert_eq!(
+                read.map(|packet| packet.name()),
+                Ok(name),
+                "{payload:x?} {layout:?}"
+            );
+        }
+    }
+    assert!(quickly > 1000, "{quickly}");
+}

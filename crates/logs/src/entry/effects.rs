@@ -85,7 +85,8 @@ impl MemoryOp {
     }
 
     /// log2 of the size of its accesses.
-    const fn size(self) -> u8 {
+    #[inline]
+    pub(crate) const fn size(self) -> u8 {
         match self {
             MemoryOp::Plain(size)
             | MemoryOp::Atomic(_, size)

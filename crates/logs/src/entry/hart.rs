@@ -70,6 +70,8 @@ pub(crate) struct Hart {
     before: u32,
     /// What the last entry said that it would write later.
     owed: Option<RegId>,
+    /// Where the last instruction went, if it was given before the next entry.
+    settled: Option<u64>,
 }
 
 impl Hart {
@@ -93,6 +95,7 @@ impl Hart {
             now: 0,
             before: 0,
             owed: None,
+            settled: None,
         }
     }
 
@@ -109,6 +112,9 @@ impl Hart {
         match (self.insn, entry.handler) {
             (Some(insn), Some(cause)) if self.trap.is_none() => {
                 self.interrupted(insn, cause, entry, ground, out);
+            }
+            (None, Some(cause)) if self.trap.is_none() => {
+                self.interrupted_after_settling(cause, entry, ground, out);
             }
             _ => self.follow(entry.pc, entry.mode, ground, out),
         }
@@ -287,6 +293,46 @@ impl Hart {
         self.give_trap(Some(entry.pc), entry.mode, ground, out);
     }
 
+    /// The same where the instruction before is given already.
+    #[cold]
+    fn interrupted_after_settling(
+        &mut self,
+        cause: Cause,
+        entry: &Entry,
+        ground: &mut Ground<'_, '_>,
+        out: &mut Out<'_, '_>,
+    ) {
+        if let Some(epc) = self.settled {
+            self.trap = Some(Held {
+                epc,
+                cause,
+                tval: None,
+                bits: None,
+                mode: self.mode,
+                time: entry.time,
+            });
+        }
+        self.follow(entry.pc, entry.mode, ground, out);
+    }
+
+    /// Gives the instruction that waits for the next entry, if nothing can be learnt from
+    /// that: it is known where it went, and it stays in its mode.
+    #[inline]
+    pub(super) fn settle(&mut self, ground: &mut Ground<'_, '_>, out: &mut Out<'_, '_>) {
+        let (Some(mut insn), Some(next)) = (self.insn, self.next) else {
+            return;
+        };
+        // xRET, ecall, ebreak and others that may leave the mode.
+        let leaves = insn.bits & 0x7f == 0x73 && insn.bits >> 12 & 7 == 0;
+        if self.trap.is_some() || self.unconfirmed || leaves || insn.bits & 0xffff == C_EBREAK {
+            return;
+        }
+        insn.next = next;
+        (self.insn, self.settled) = (None, Some(next));
+        self.mode = Some(insn.mode);
+        self.give(insn, ground, out);
+    }
+
     /// Where an indirect jump goes, if its register is known and it has not
     /// overwritten it.
     fn target(&self, insn: &Insn, isa: Isa) -> Option<u64> {
@@ -365,7 +411,7 @@ impl Hart {
     /// An instruction retired; what it has read of the cause of a trap.
     #[inline]
     pub(super) fn retired(&mut self, entry: &Entry, bits: u32, parts: Parts) -> Option<Cause> {
-        (self.listed, self.owed) = (None, None);
+        (self.listed, self.owed, self.settled) = (None, None, None);
         (self.next, self.unconfirmed) = (entry.next, entry.unconfirmed);
         let mode = entry.mode.unwrap_or(self.derived);
         self.insn = Some(Insn {
@@ -428,7 +474,7 @@ impl Hart {
     ) {
         self.follows = entry.mode.is_none();
         self.now = entry.time;
-        self.before_trap(entry.pc, trap.cause, ground, out);
+        self.before_trap(entry.pc, (trap.cause, entry.mode), ground, out);
         let mode = entry.mode.unwrap_or(self.derived);
         let cause = match (trap.cause, bits) {
             (Cause::Exception(None), Some(bits)) if is_trap(bits, ground.isa) => {
@@ -446,11 +492,11 @@ impl Hart {
         });
     }
 
-    /// Everything up to a trap at `epc` is given.
+    /// Everything up to a trap at `epc` is given. Few logs have the mode at a trap.
     pub(crate) fn before_trap(
         &mut self,
         epc: u64,
-        cause: Cause,
+        (cause, mode): (Cause, Option<Mode>),
         ground: &mut Ground<'_, '_>,
         out: &mut Out<'_, '_>,
     ) {
@@ -463,9 +509,10 @@ impl Hart {
             self.listed = Some((insn.pc, insn.bits));
         }
         if let Some(insn) = self.insn {
-            // The mode at a trap is not in the log: assume it did not rise.
-            self.turn(insn, epc, None, ground, out);
-            self.mode = Some(self.modes.after(insn.bits, insn.mode));
+            // Nothing but a return has changed it.
+            let mode = mode.filter(|_| matches!(insn.bits, MRET | SRET));
+            self.turn(insn, epc, mode, ground, out);
+            self.mode = mode.or(Some(self.modes.after(insn.bits, insn.mode)));
         } else if self.trap.is_some() {
             // A trap in a handler before its first instruction.
             if !ground.commits {
@@ -506,6 +553,7 @@ impl Hart {
         self.mode = None;
         self.modes.forget();
         self.shadow.forget();
+        self.settled = None;
     }
 }
 
@@ -515,6 +563,10 @@ impl Held {
         self.epc == pc && !matches!(self.cause, Cause::Interrupt(_))
     }
 }
+
+const C_EBREAK: u32 = 0x9002;
+const MRET: u32 = 0x3020_0073;
+const SRET: u32 = 0x1020_0073;
 
 /// Whether a trap is taken before its instruction is there.
 pub(super) const fn prevents_fetch(cause: Cause) -> bool {

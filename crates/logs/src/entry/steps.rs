@@ -123,6 +123,14 @@ impl<'a> EntrySteps<'a> {
         self.take(entry, &mut Out { to: out, parts })
     }
 
+    /// Gives the last instruction of a hart at once, if its entry shows where it went and
+    /// in which mode: then it does not wait for the next entry. For a source that is
+    /// checked while it runs.
+    pub fn settle<O: Observer>(&mut self, hart: HartId, out: &mut O) {
+        let parts = parts::<O>();
+        self.settle_hart(hart, &mut Out { to: out, parts });
+    }
+
     /// Steps of one hart are missing, or of all: what is after the gap does not follow
     /// what is before.
     pub fn lost<O: Observer>(&mut self, hart: Option<HartId>, out: &mut O) {
@@ -168,6 +176,18 @@ impl<'a> EntrySteps<'a> {
             return Err(LineErrorKind::CodeDiffers(entry.pc));
         }
         Ok(())
+    }
+
+    /// As [`EntrySteps::settle`].
+    fn settle_hart(&mut self, id: HartId, out: &mut Out<'_, '_>) {
+        if self
+            .harts
+            .get(self.current)
+            .is_some_and(|hart| hart.id == id)
+            && let Some((hart, mut ground)) = self.ground(self.current, None)
+        {
+            hart.settle(&mut ground, out);
+        }
     }
 
     /// As [`EntrySteps::lost`]. Where it may be any hart, the

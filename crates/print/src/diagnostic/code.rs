@@ -42,6 +42,8 @@ codes! {
     OutputIsInput "HT0007" exit 2,
     /// Ended by a signal, unfinished output removed.
     Interrupted "HT0008" exit 1,
+    /// A command that is a program of its own is not installed.
+    NotInstalled "HT0009" exit 1,
     /// Not an ELF file.
     NotElf "HT0101" exit 5,
     /// An ELF file for another machine.
@@ -99,10 +101,14 @@ codes! {
     Unconfirmed "HT0127" exit 3,
     /// Something that a code history cannot be made of.
     BadCodeSource "HT0128" exit 1,
+    /// Tables with a schema of another version.
+    WrongSchema "HT0129" exit 1,
+    /// A query that cannot be run.
+    BadQuery "HT0130" exit 1,
     /// A waveform whose port is not known.
-    NoPort "HT0129" exit 5,
+    NoPort "HT0131" exit 5,
     /// A waveform whose header cannot be read.
-    BadWave "HT0130" exit 5,
+    BadWave "HT0132" exit 5,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.

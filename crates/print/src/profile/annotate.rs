@@ -84,7 +84,7 @@ fn range(
                 percent(cost.of(shown.by), whole),
             )?,
         }
-        let names = shown.places.names();
+        let names = shown.places.names().within(shown.image, SpaceId::FIRST);
         writeln!(out, "  {pc:x}:  {}", instruction_text(pc, &insn, names))?;
     }
     Ok(())

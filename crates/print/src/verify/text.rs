@@ -63,6 +63,22 @@ pub(super) fn mismatch(
     out
 }
 
+/// A core takes an interrupt that the model would not take.
+pub(super) fn unexplained(
+    facts: &Facts<'_>,
+    number: u64,
+    insn: u64,
+    (from, handler): (u64, u64),
+) -> String {
+    let places = facts.places;
+    format!(
+        "mismatch {number}: instruction {insn}\n  at {}\n     the core takes an interrupt to \
+         {}; the hart has none enabled that leads there\n\n",
+        places.address(from),
+        places.address(handler)
+    )
+}
+
 /// The cause of the trap that a group reports.
 pub(super) fn reported_cause(group: &Group) -> Option<u64> {
     let causes = [csr::MCAUSE, csr::SCAUSE].map(Register::csr);

@@ -16,7 +16,7 @@ use hartrace_flow::{Packer, Unpacker};
 use std::collections::{BTreeMap, HashMap};
 
 /// The first bytes of an index.
-const MAGIC: &[u8] = b"hartrace index 3\n";
+const MAGIC: &[u8] = b"hartrace index 4\n";
 
 /// What the first bytes of every version have in common.
 const COMMON: &[u8] = b"hartrace index ";

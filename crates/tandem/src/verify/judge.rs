@@ -145,6 +145,11 @@ impl Core {
         {
             return told;
         }
+        if ask == Ask::Step
+            && let Some(taken) = self.interrupt_instead(model)
+        {
+            return taken;
+        }
         let step = self.ask(model, ask);
         let found = self.examine(model, ask, &step);
         (step, found)

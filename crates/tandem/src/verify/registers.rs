@@ -98,7 +98,9 @@ impl Core {
             && absent.in_traps.contains(register)
             && !self.tells(register)
             && self.may_have_trapped(model);
-        if absent.registers.contains(register) || left_out {
+        let unreported =
+            absent.registers.contains(register) && !(self.options.own_csrs && self.tells(register));
+        if unreported || left_out {
             self.shadow.put(register, own);
             return;
         }
@@ -178,8 +180,8 @@ impl Core {
             let csr = (case.bits >> 20) as u16;
             let mut bits = 0;
             Shadow::holders(Register::csr(csr), &mut |holder| {
-                let unreported =
-                    self.config.absent.registers.contains(holder) || !case.known.contains(holder);
+                let absent = self.config.absent.registers.contains(holder);
+                let unreported = absent && !self.options.own_csrs || !case.known.contains(holder);
                 bits |= match unreported {
                     false => self.options.volatile.bits(holder),
                     true => u64::MAX,

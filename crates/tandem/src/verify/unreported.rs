@@ -9,6 +9,7 @@ use super::Core;
 use super::judge::{Ask, Found, differ};
 use super::report::Field;
 use crate::follow::Follower;
+use crate::group::{NewPc, TrapCsr};
 use crate::register::Register;
 
 impl Core {
@@ -84,6 +85,29 @@ impl Core {
             self.undo(model, &before);
             self.effects = effects;
         }
+    }
+
+    /// A group with an instruction that trapped, which the model would retire: some cores
+    /// show an interrupt as a trap of the instruction before which it is taken.
+    pub(super) fn interrupt_instead(&mut self, model: &mut dyn Model) -> Option<(Step, Found)> {
+        let group = self.reader.group();
+        let jumps = matches!(group.pc, Some(NewPc::To(_) | NewPc::FromTo(..)));
+        if !self.options.own_csrs || !jumps || group.told(TrapCsr::Epc).is_none() {
+            return None;
+        }
+        let (ask, step) = self.guess(model)?;
+        let undo = self.save();
+        let found = self.examine(model, ask, &step);
+        if !found.is_empty() {
+            self.undo(model, &undo);
+            return None;
+        }
+        if let Ask::Interrupt(code) = ask {
+            self.last_interrupt = Some(code);
+            self.counters.interrupts += 1;
+            self.counters.retired = self.counters.retired.saturating_sub(1);
+        }
+        Some((step, found))
     }
 
     /// An interrupt without a cause: the model takes the likeliest that leads

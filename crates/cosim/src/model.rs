@@ -1,25 +1,51 @@
-//! The hart that a trace is checked against.
+//! The hart that a core or a trace is checked against.
 
-use crate::failure::Failure;
-use crate::machine;
-use crate::settings::{self, Elf};
-use crate::talk::Talk;
+use crate::{Error, machine};
 use hartrace_capture::config::{Config, Origin};
-use hartrace_capture::verify::{Options, Range, Volatile};
+use hartrace_capture::program::{Elf, check_width};
+use hartrace_capture::verify::{self, Options, Range, Volatile};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config as HartConfig, Machine, fdt};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 
-/// What changes by itself on the machine.
-pub(super) fn default_volatile() -> Volatile {
+/// What comes from the trace or the core: what changes by itself on the machine, unless
+/// the settings say otherwise, and what they name.
+#[must_use]
+pub fn volatile(config: &Config) -> Volatile {
+    let defaults = config.verify.default_volatile.as_ref();
+    let mut volatile = match defaults.is_none_or(|defaults| defaults.value) {
+        true => default_volatile(),
+        false => Volatile::nothing(),
+    };
+    for text in config.verify.volatile.iter().flat_map(|list| &list.value) {
+        // They have been looked at.
+        let _ = volatile.add(text);
+    }
+    volatile
+}
+
+fn default_volatile() -> Volatile {
     let mut volatile = Volatile::default();
     let (base, size) = fdt::CLINT;
     volatile.add_range(Range { base, size });
     volatile
 }
 
-fn no_program() -> Failure {
+/// Adds what the settings say is not reported.
+pub fn add_absent(config: &Config, to: &mut verify::Config) {
+    for name in config
+        .verify
+        .absent
+        .iter()
+        .flat_map(|said| said.value.names())
+    {
+        // They are names of elements.
+        let _ = to.absent.add(&name);
+    }
+}
+
+fn no_program() -> Error {
     Diagnostic::new(Code::NoProgram, "no program is given")
         .note("the built-in hart runs it to check the trace")
         .help("give the program with -e")
@@ -27,24 +53,29 @@ fn no_program() -> Failure {
 }
 
 /// The machine for the programs. Volatile memory that it does not have becomes
-/// plain memory: what is loaded from there comes from the trace.
-pub(super) fn configure(
+/// plain memory: what is loaded from there comes from the trace. What was guessed is
+/// given to `warn`.
+///
+/// # Errors
+///
+/// Settings that make no machine, or not one for these programs.
+pub fn configure(
     config: &mut Config,
     elf: &[Elf],
     volatile: &Volatile,
-    talk: &Talk,
-) -> Result<(HartConfig, Isa), Failure> {
+    warn: &mut dyn FnMut(Diagnostic),
+) -> Result<(HartConfig, Isa), Error> {
     let Some(first) = elf.first() else {
         return Err(no_program());
     };
     let (mut hart, isa) = machine::configure(config, first)?;
     if let Some(said) = &config.program.isa {
-        settings::check_width(isa, &said.origin, elf)?;
+        check_width(isa, &said.origin, elf)?;
         if said.origin == Origin::Default {
             let message = format!("no instruction set is given; assuming {}", said.value);
             let warning = Diagnostic::new(Code::Guessed, message)
                 .note("a core with fewer extensions differs in misa, and where it traps");
-            talk.warning(&warning.help("give the instruction set with --isa"));
+            warn(warning.help("give the instruction set with --isa"));
         }
     }
     for range in volatile.ranges() {
@@ -55,11 +86,15 @@ pub(super) fn configure(
 
 /// The machine with the programs in it, and what the verifier has to know of
 /// them. Their output is discarded.
-pub(super) fn build(
+///
+/// # Errors
+///
+/// Programs for which the machine has no memory.
+pub fn build(
     hart: &HartConfig,
     elf: &[Elf],
     entry: Option<u64>,
-) -> Result<(Machine, Options), Failure> {
+) -> Result<(Machine, Options), Error> {
     let mut machine = machine::build(hart, Host::silent())?;
     let [first, rest @ ..] = elf else {
         return Err(no_program());

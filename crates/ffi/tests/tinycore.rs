@@ -1,0 +1,176 @@
+//! The core in `examples/tinycore`, checked by the library while it is simulated, with
+//! Icarus Verilog (VPI) and with Verilator (DPI-C). Planted faults are found at their
+//! instructions. What is not installed is skipped, with a line that says so. The tests of
+//! `cli` verify its log.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A fault with the place where it is found: the address, and what the report has about it.
+const FAULTS: [(&str, &str, &str); 3] = [
+    ("BUG_ADDER", "at 0x8000021c <main+0x64>", "add a3,t4,a7"),
+    (
+        "BUG_WRITE_ENABLE",
+        "at 0x80000228 <main+0x70>",
+        "store address",
+    ),
+    (
+        "BUG_LATE_INTERRUPT",
+        "at 0x800000a4 <windows+0x8>",
+        "interrupt",
+    ),
+];
+
+const AGREES: &str = "hartrace: 8623 instructions agree";
+const PRINTED: &str = "primes 78, exceptions 5, interrupts 20";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn example(file: &str) -> PathBuf {
+    root().join("examples/tinycore").join(file)
+}
+
+/// Whether a tool is installed; prints what is skipped otherwise.
+fn installed(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--help").output().is_ok();
+    if !found {
+        println!("skipped: {tool} is not installed");
+    }
+    found
+}
+
+/// The static library that this test was built with.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().join("libhartrace.a")
+}
+
+fn run(command: &mut Command) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let text = String::from_utf8_lossy(&stdout).into_owned();
+    let errors = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{command:?}\n{text}{errors}");
+    text
+}
+
+/// What a simulation prints, whether it ends well or not.
+fn simulate(command: &mut Command) -> String {
+    let Output { stdout, stderr, .. } = command.output().unwrap();
+    String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned()
+}
+
+fn arguments(program: &Path) -> [String; 3] {
+    [
+        format!("+program={}", program.display()),
+        format!("+hartrace_config={}", example("tinycore.toml").display()),
+        format!("+hartrace_elf={}", example("program.elf").display()),
+    ]
+}
+
+/// The simulation of Icarus with these macros.
+fn icarus(folder: &Path, macros: &[&str]) -> PathBuf {
+    let made = folder.join(format!("{}.vvp", macros.join("-")));
+    let macros = macros.iter().map(|name| format!("-D{name}"));
+    run(Command::new("iverilog")
+        .args(["-g2012", "-o"])
+        .arg(&made)
+        .args(macros)
+        .args(["tinycore.v", "testbench.v"].map(example))
+        .arg(root().join("sv/hartrace_rvfi.sv")));
+    made
+}
+
+/// Builds the VPI module; `None` where a compiler or its headers are missing.
+fn vpi(folder: &Path) -> Option<()> {
+    let headers = Path::new("/usr/include/iverilog");
+    if !headers.join("vpi_user.h").exists() || !library().exists() {
+        println!("skipped: there is no vpi_user.h, or no static library");
+        return None;
+    }
+    run(Command::new("cc")
+        .args([
+            "-std=c99", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
+        ])
+        .arg("-I")
+        .arg(root().join("crates/ffi/include"))
+        .arg("-I")
+        .arg(headers)
+        .args(["hartrace_vpi.c", "hartrace_dpi.c"].map(|file| root().join("sv").join(file)))
+        .arg(library())
+        .args(["-lpthread", "-ldl", "-lm", "-o"])
+        .arg(folder.join("hartrace.vpi")));
+    Some(())
+}
+
+#[test]
+fn icarus_checks_tinycore_while_it_runs() {
+    if !installed("iverilog") || !installed("cc") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = vpi(folder) else { return };
+    let check = |made: &Path| {
+        simulate(
+            Command::new("vvp")
+                .arg("-M")
+                .arg(folder)
+                .args(["-m", "hartrace"])
+                .arg(made)
+                .args(arguments(&example("program.hex"))),
+        )
+    };
+    let text = check(&icarus(folder, &["HARTRACE"]));
+    assert!(text.contains(AGREES) && text.contains(PRINTED), "{text}");
+    for (fault, place, what) in FAULTS {
+        let text = check(&icarus(folder, &["HARTRACE", fault]));
+        assert!(text.contains("mismatch 1: instruction "), "{fault}: {text}");
+        assert!(
+            text.contains(place) && text.contains(what),
+            "{fault}: {text}"
+        );
+        assert!(
+            text.contains("FATAL") && !text.contains(AGREES),
+            "{fault}: {text}"
+        );
+    }
+}
+
+#[test]
+fn verilator_checks_tinycore_while_it_runs() {
+    if !installed("verilator") || !library().exists() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let include = root().join("crates/ffi/include").canonicalize().unwrap();
+    run(Command::new("verilator")
+        .args(["--binary", "--timing", "-Wno-fatal", "--top", "testbench"])
+        .args(["-DHARTRACE", "-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"])
+        .arg("--Mdir")
+        .arg(folder)
+        .args(["tinycore.v", "testbench.v"].map(example))
+        .arg(root().join("sv/hartrace_rvfi.sv"))
+        .arg(root().join("sv/hartrace_dpi.c").canonicalize().unwrap())
+        .args(["-CFLAGS", &format!("-I{}", include.display())])
+        .arg("-LDFLAGS")
+        .arg(format!("{} -lpthread -ldl -lm", library().display())));
+    let simulation = folder.join("Vtestbench");
+    let check = |program: &Path| simulate(Command::new(&simulation).args(arguments(program)));
+    let text = check(&example("program.hex"));
+    assert!(text.contains(AGREES) && text.contains(PRINTED), "{text}");
+    // Another program than the hart has: its first instruction writes another register.
+    let other = std::fs::read_to_string(example("program.hex")).unwrap();
+    let other = other.replacen("00000197", "00000217", 1);
+    let program = folder.join("other.hex");
+    std::fs::write(&program, other).unwrap();
+    let text = check(&program);
+    assert!(text.contains("mismatch 1: instruction 0,"), "{text}");
+    assert!(text.contains("auipc tp"), "{text}");
+}

@@ -1,0 +1,276 @@
+//! Columns as they are filled, row by row.
+//!
+//! A column that is not wanted takes no values. Names are numbers while rows are made; their
+//! text is added once per batch, as the dictionary of the column.
+
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
+use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, DictionaryArray, StringArray};
+use arrow_schema::DataType;
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The type of names: text, stored once.
+pub(crate) fn name_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// A column that is filled.
+pub(crate) trait Column {
+    /// Whether it may have nulls.
+    const NULLABLE: bool;
+
+    /// Its Arrow type.
+    fn data_type() -> DataType;
+
+    /// No rows yet.
+    fn new(wanted: bool) -> Self;
+
+    /// Its rows, or nothing if it is not wanted; it starts again. `functions` has the names
+    /// of functions.
+    fn take(&mut self, functions: &Arc<StringArray>) -> Option<ArrayRef>;
+}
+
+/// Numbers.
+pub(crate) struct Numbers<T: ArrowPrimitiveType> {
+    wanted: bool,
+    builder: PrimitiveBuilder<T>,
+}
+
+impl<T: ArrowPrimitiveType> Numbers<T> {
+    #[inline]
+    pub(crate) fn push(&mut self, value: T::Native) {
+        if self.wanted {
+            self.builder.append_value(value);
+        }
+    }
+}
+
+impl<T: ArrowPrimitiveType> Column for Numbers<T> {
+    const NULLABLE: bool = false;
+
+    fn data_type() -> DataType {
+        T::DATA_TYPE
+    }
+
+    fn new(wanted: bool) -> Self {
+        let builder = PrimitiveBuilder::with_capacity(0);
+        Numbers { wanted, builder }
+    }
+
+    fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
+        self.wanted.then(|| Arc::new(self.builder.finish()) as _)
+    }
+}
+
+/// Numbers that may be unknown.
+pub(crate) struct Maybe<T: ArrowPrimitiveType>(Numbers<T>);
+
+impl<T: ArrowPrimitiveType> Maybe<T> {
+    #[inline]
+    pub(crate) fn push(&mut self, value: Option<T::Native>) {
+        if self.0.wanted {
+            self.0.builder.append_option(value);
+        }
+    }
+}
+
+impl<T: ArrowPrimitiveType> Column for Maybe<T> {
+    const NULLABLE: bool = true;
+
+    fn data_type() -> DataType {
+        T::DATA_TYPE
+    }
+
+    fn new(wanted: bool) -> Self {
+        Maybe(Numbers::new(wanted))
+    }
+
+    fn take(&mut self, functions: &Arc<StringArray>) -> Option<ArrayRef> {
+        self.0.take(functions)
+    }
+}
+
+pub(crate) type U8 = Numbers<UInt8Type>;
+pub(crate) type U32 = Numbers<UInt32Type>;
+pub(crate) type U64 = Numbers<UInt64Type>;
+pub(crate) type MaybeU32 = Maybe<UInt32Type>;
+pub(crate) type MaybeU64 = Maybe<UInt64Type>;
+
+/// Yes or no.
+pub(crate) struct Flag {
+    wanted: bool,
+    builder: BooleanBuilder,
+}
+
+impl Flag {
+    #[inline]
+    pub(crate) fn push(&mut self, value: bool) {
+        if self.wanted {
+            self.builder.append_value(value);
+        }
+    }
+}
+
+impl Column for Flag {
+    const NULLABLE: bool = false;
+
+    fn data_type() -> DataType {
+        DataType::Boolean
+    }
+
+    fn new(wanted: bool) -> Self {
+        let builder = BooleanBuilder::with_capacity(0);
+        Flag { wanted, builder }
+    }
+
+    fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
+        self.wanted.then(|| Arc::new(self.builder.finish()) as _)
+    }
+}
+
+/// Keys of names, and the names.
+struct Keys {
+    wanted: bool,
+    builder: PrimitiveBuilder<Int32Type>,
+}
+
+impl Keys {
+    fn new(wanted: bool) -> Keys {
+        let builder = PrimitiveBuilder::with_capacity(0);
+        Keys { wanted, builder }
+    }
+
+    fn take(&mut self, names: &Arc<StringArray>) -> Option<ArrayRef> {
+        if !self.wanted {
+            return None;
+        }
+        let keys = self.builder.finish();
+        let rows = keys.len();
+        // Every key was made for these names.
+        let made = DictionaryArray::try_new(keys, Arc::clone(names) as _);
+        Some(match made {
+            Ok(array) => Arc::new(array),
+            Err(_) => arrow_array::new_null_array(&name_type(), rows),
+        })
+    }
+}
+
+/// Functions by their keys; null where none is known.
+pub(crate) struct Function(Keys);
+
+impl Function {
+    #[inline]
+    pub(crate) fn push(&mut self, key: Option<i32>) {
+        if self.0.wanted {
+            self.0.builder.append_option(key);
+        }
+    }
+}
+
+impl Column for Function {
+    const NULLABLE: bool = true;
+
+    fn data_type() -> DataType {
+        name_type()
+    }
+
+    fn new(wanted: bool) -> Self {
+        Function(Keys::new(wanted))
+    }
+
+    fn take(&mut self, functions: &Arc<StringArray>) -> Option<ArrayRef> {
+        self.0.take(functions)
+    }
+}
+
+/// The words that a column may have.
+pub(crate) trait Words {
+    const LIST: &'static [&'static str];
+}
+
+/// One of a few words, by its place in the list.
+pub(crate) struct Word<W> {
+    keys: Keys,
+    names: Arc<StringArray>,
+    words: PhantomData<W>,
+}
+
+impl<W: Words> Word<W> {
+    #[inline]
+    pub(crate) fn push(&mut self, word: Option<u8>) {
+        if self.keys.wanted {
+            self.keys.builder.append_option(word.map(i32::from));
+        }
+    }
+}
+
+impl<W: Words> Column for Word<W> {
+    const NULLABLE: bool = true;
+
+    fn data_type() -> DataType {
+        name_type()
+    }
+
+    fn new(wanted: bool) -> Self {
+        Word {
+            keys: Keys::new(wanted),
+            names: Arc::new(StringArray::from(W::LIST.to_vec())),
+            words: PhantomData,
+        }
+    }
+
+    fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
+        self.keys.take(&self.names)
+    }
+}
+
+/// Text of which the same comes again and again.
+pub(crate) struct Text {
+    keys: Keys,
+    known: HashMap<String, i32>,
+    names: Vec<String>,
+}
+
+impl Text {
+    pub(crate) fn push(&mut self, text: Option<&str>) {
+        if !self.keys.wanted {
+            return;
+        }
+        let key = text.map(|text| match self.known.get(text) {
+            Some(key) => *key,
+            None => {
+                let key = self.names.len() as i32;
+                self.known.insert(text.to_owned(), key);
+                self.names.push(text.to_owned());
+                key
+            }
+        });
+        self.keys.builder.append_option(key);
+    }
+}
+
+impl Column for Text {
+    const NULLABLE: bool = true;
+
+    fn data_type() -> DataType {
+        name_type()
+    }
+
+    fn new(wanted: bool) -> Self {
+        Text {
+            keys: Keys::new(wanted),
+            known: HashMap::new(),
+            names: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
+        let names = Arc::new(StringArray::from_iter_values(&self.names));
+        let taken = self.keys.take(&names);
+        self.known.clear();
+        self.names.clear();
+        taken
+    }
+}

@@ -1,0 +1,194 @@
+//! Reads traces and parts of traces into tables.
+
+use crate::collect::{Feed, Finished, Purpose, Take, Wanted};
+use crate::error::Error;
+use crate::index::{Index, Stop};
+use crate::source::{Opened, TraceSource};
+use crate::table::Table;
+use crate::{messages, program};
+use hartrace_capture::cache::Cache;
+use hartrace_capture::digest::Digest;
+use hartrace_capture::output::Output;
+use hartrace_capture::trace::Decoded;
+use hartrace_print::diagnostic::Diagnostic;
+use serde::{Deserialize, Serialize};
+use std::fs;
+
+/// Bytes of all indexes in the cache directory.
+const CACHE: u64 = 1 << 30;
+
+/// A part of a trace: from a synchronisation point, or the start, to another, or the end.
+/// It can be sent to another process, which needs nothing else to read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// The trace.
+    pub source: TraceSource,
+    /// Where it starts.
+    pub from: Option<Stop>,
+    /// The position where it ends.
+    pub until: Option<u64>,
+}
+
+/// What was read of a whole trace.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// What was decoded, for a verdict.
+    pub decoded: Decoded,
+    /// Its index, if it was read to the end.
+    pub index: Option<Index>,
+}
+
+impl Opened {
+    /// Gives rows of a whole trace, of all tables that are wanted, and makes its index.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn read(
+        &self,
+        wanted: &Wanted,
+        out: &mut dyn Take,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Read, Error> {
+        if let Some(projection) = wanted.of(Table::Functions)
+            && program::functions(self, projection, out).is_break()
+        {
+            return Ok(Read::nothing());
+        }
+        if let Some(projection) = wanted.of(Table::Lines)
+            && program::lines(self, projection, out).is_break()
+        {
+            return Ok(Read::nothing());
+        }
+        if let Some(projection) = wanted.of(Table::Messages) {
+            messages::messages(self, projection, out);
+        }
+        let is_flow = |table: &Table| table.is_of_flow() && wanted.of(*table).is_some();
+        if !Table::ALL.iter().any(is_flow) {
+            if let Some(projection) = wanted.of(Table::Branches) {
+                let counts = program::count_runs(self)?;
+                let _ = program::branches(self, &counts, projection, out);
+            }
+            return Ok(Read::nothing());
+        }
+        let purpose = Purpose {
+            timed: wanted.has_time() && self.has_time(),
+            indexed: true,
+            counted: wanted.of(Table::Branches).is_some(),
+        };
+        let mut feed = Feed::new((&self.image, &self.functions), wanted, purpose, &mut *out);
+        let decoded = self.decode(&mut feed, progress)?;
+        let Finished {
+            profile,
+            stretches,
+            names,
+            ended,
+        } = feed.finish(self.replay.size());
+        if let (Some(profile), Some(projection)) = (profile, wanted.of(Table::Branches)) {
+            let _ = program::branches(self, &profile.runs, projection, out);
+        }
+        Ok(Read {
+            decoded,
+            index: (!ended).then_some(Index { stretches, names }),
+        })
+    }
+
+    fn decode(
+        &self,
+        feed: &mut Feed<'_, '_>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Decoded, Error> {
+        let (image, replay) = (&self.image, &self.replay);
+        let decoded = if self.can_start_anywhere() {
+            let mut counting = replay.counting();
+            replay.decode(image, None, feed, &mut counting, &mut |_, done| {
+                progress(done);
+            })
+        } else {
+            replay.part(image, None, (None, None), feed)
+        };
+        Ok(decoded.map_err(Diagnostic::from)?)
+    }
+
+    /// Gives rows of a part of the trace, of tables that are made of events.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other; a state that cannot be read.
+    pub fn read_part(
+        &self,
+        (from, until): (Option<&Stop>, Option<u64>),
+        wanted: &Wanted,
+        out: &mut dyn Take,
+    ) -> Result<Decoded, Error> {
+        let purpose = Purpose {
+            timed: wanted.has_time() && self.has_time(),
+            ..Purpose::default()
+        };
+        let mut feed = Feed::new((&self.image, &self.functions), wanted, purpose, out);
+        if let Some(stop) = from {
+            feed.restore(stop)
+                .ok_or_else(|| damaged_state(&self.name))?;
+        }
+        let checkpoint = from.map(|stop| stop.checkpoint);
+        let decoded = self
+            .replay
+            .part(&self.image, None, (checkpoint, until), &mut feed);
+        let decoded = decoded.map_err(Diagnostic::from)?;
+        match until {
+            Some(_) => feed.leave(),
+            None => drop(feed.finish(self.replay.size())),
+        }
+        Ok(decoded)
+    }
+
+    /// The index of the trace, if it was made before: with times, or without.
+    #[must_use]
+    pub fn known_index(&self, timed: bool) -> Option<Index> {
+        let (cache, key) = self.cache(timed)?;
+        let path = cache.file(&key);
+        let bytes = fs::read(&path).ok()?;
+        let index = Index::from_bytes(&bytes, key.to_string().as_bytes())?;
+        Cache::note_use(&path);
+        Some(index)
+    }
+
+    /// Keeps the index of the trace for the next time. A cache that cannot be written is
+    /// none.
+    pub fn keep_index(&self, index: &Index, timed: bool) {
+        let Some((cache, key)) = self.cache(timed) else {
+            return;
+        };
+        cache.prepare();
+        let path = cache.file(&key);
+        let bytes = index.to_bytes(key.to_string().as_bytes());
+        let written =
+            Output::create(&path).and_then(|out| out.write_with(|out| out.write_all(&bytes)));
+        if written.is_ok() {
+            cache.trim(&path);
+        }
+    }
+
+    fn cache(&self, timed: bool) -> Option<(Cache, Digest)> {
+        let cache = Cache::of_user(".tables", CACHE)?;
+        let key = Digest::of(format!("{} {timed}", self.digest()).as_bytes());
+        Some((cache, key))
+    }
+}
+
+impl Read {
+    fn nothing() -> Read {
+        Read {
+            decoded: Decoded::default(),
+            index: None,
+        }
+    }
+}
+
+fn damaged_state(name: &str) -> Error {
+    let message = format!("the index of `{name}` is damaged");
+    let code = hartrace_print::diagnostic::Code::CannotRead;
+    Diagnostic::new(code, message)
+        .help("delete the files *.tables in the cache directory, such as ~/.cache/hartrace")
+        .into()
+}

@@ -1,0 +1,225 @@
+//! A trace with its program: where they are, and both opened.
+
+use crate::error::Error;
+use hartrace_analyze::{Functions, Places};
+use hartrace_capture::config::{Config, Program as ProgramConfig, Setting};
+use hartrace_capture::digest::Digest;
+use hartrace_capture::program::{ElfFile, Program, RawFile, SpecError};
+use hartrace_capture::trace::Replay;
+use hartrace_capture::{Recording, RecordingError};
+use hartrace_flow::{Context, Image};
+use hartrace_isa::Isa;
+use hartrace_print::diagnostic::{Code, Diagnostic, program, trace};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The programs and settings that a user gives for traces; what is not given comes from the
+/// sidecar of each trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// ELF files, each `FILE[@BASE]`.
+    pub elf: Vec<String>,
+    /// Raw binaries, each `FILE@BASE`.
+    pub raw: Vec<String>,
+    /// Code histories.
+    pub code: Vec<PathBuf>,
+    /// Folders with the debugging information of stripped programs.
+    pub debug: Vec<PathBuf>,
+    /// Configuration files.
+    pub config: Vec<PathBuf>,
+    /// The instruction set.
+    pub isa: Option<String>,
+}
+
+/// Where a trace and its program are. It can be sent to another process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceSource {
+    /// The trace.
+    pub path: PathBuf,
+    /// What is in the column `trace`.
+    pub name: String,
+    /// What was given for it.
+    pub given: Given,
+}
+
+/// A trace and its program, opened.
+pub struct Opened {
+    /// What is in the column `trace`.
+    pub name: String,
+    /// The program.
+    pub program: Program,
+    /// Its code.
+    pub image: Image,
+    /// Its instruction set.
+    pub isa: Isa,
+    /// Its functions.
+    pub functions: Functions,
+    /// The trace.
+    pub replay: Replay,
+    /// What a user should know: guessed settings, a program that is not the one traced.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Given {
+    /// The settings that were given.
+    fn config(&self) -> Result<Config, Error> {
+        let elf = specs(&self.elf, |text| ElfFile::parse(text), "-e")?;
+        let raw = specs(&self.raw, |text| RawFile::parse(text), "--raw")?;
+        if let Some(isa) = &self.isa {
+            Isa::parse(isa).map_err(|error| program::bad_isa(isa, &error))?;
+        }
+        let flags = Config {
+            program: ProgramConfig {
+                isa: self.isa.clone().map(|isa| Setting::flag(isa, "--isa")),
+                elf: (!elf.is_empty()).then(|| Setting::flag(elf, "-e")),
+                raw: (!raw.is_empty()).then(|| Setting::flag(raw, "--raw")),
+                code: (!self.code.is_empty()).then(|| Setting::flag(self.code.clone(), "--code")),
+                debug: (!self.debug.is_empty())
+                    .then(|| Setting::flag(self.debug.clone(), "--debug-dir")),
+            },
+            ..Config::default()
+        };
+        let mut config = Config::default();
+        for path in &self.config {
+            let layer = Config::load(path).map_err(Diagnostic::from)?;
+            config = layer.over(config);
+        }
+        Ok(flags.over(config))
+    }
+}
+
+fn specs<T>(
+    texts: &[String],
+    parse: fn(&OsString) -> Result<T, SpecError>,
+    flag: &str,
+) -> Result<Vec<T>, Error> {
+    let one = |text: &String| {
+        parse(&OsString::from(text)).map_err(|error| {
+            let message = format!("{flag} `{text}`: {error}");
+            Diagnostic::new(Code::BadFileSpec, message).into()
+        })
+    };
+    texts.iter().map(one).collect()
+}
+
+impl TraceSource {
+    /// A trace that is called by its path.
+    #[must_use]
+    pub fn new(path: &Path, given: &Given) -> TraceSource {
+        TraceSource {
+            path: path.to_path_buf(),
+            name: path.display().to_string(),
+            given: given.clone(),
+        }
+    }
+
+    /// Opens the trace, with its sidecar, and its program. `command` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read, is no trace, has no program, or contradicts it.
+    pub fn open(&self, command: &str) -> Result<Opened, Error> {
+        let path = self.path.as_path();
+        let recording = Recording::open_with(path, self.given.config()?);
+        let recording = recording.map_err(|error| refused(error, command))?;
+        let Recording {
+            trace: opened,
+            program,
+            image,
+            remarks,
+            ..
+        } = recording;
+        let mut warnings: Vec<Diagnostic> = remarks.iter().filter_map(program::remark).collect();
+        let format = opened.format();
+        warnings.extend(
+            opened
+                .guess
+                .as_ref()
+                .map(|g| trace::guessed(path, format, g)),
+        );
+        Ok(Opened {
+            name: self.name.clone(),
+            functions: functions(&program),
+            isa: program.isa.unwrap_or(opened.settings.general_isa()),
+            program,
+            image,
+            replay: opened.replay().map_err(Diagnostic::from)?,
+            warnings,
+        })
+    }
+}
+
+/// Why a trace cannot be opened.
+fn refused(error: RecordingError, command: &str) -> Diagnostic {
+    match error {
+        RecordingError::Config(error) => error.into(),
+        RecordingError::Program(error) => error.into(),
+        RecordingError::NoProgram => trace::no_program(),
+        RecordingError::Refused(path, refusal) => trace::refused(&path, refusal, command),
+        RecordingError::Trace(path, error) => trace::bad_trace(&path, error),
+        RecordingError::Misfit(misfit) => trace::misfit(Code::Contradiction, misfit),
+        // Only writing fails in other ways.
+        other => Diagnostic::new(Code::CannotRead, other.to_string()),
+    }
+}
+
+/// The functions of a program, and the names of contexts.
+fn functions(program: &Program) -> Functions {
+    let mut functions = Functions::new();
+    for elf in &program.elf {
+        // What has no symbols has no functions.
+        let _ = functions.add_program(elf.symbols(), &elf.bytes, elf.bias());
+    }
+    let names = program.config.contexts.0.iter();
+    let names = names.map(|(number, name)| (Context(*number), name.value.clone()));
+    functions.name_contexts(names.collect());
+    functions
+}
+
+impl Opened {
+    /// Whether the trace may have timestamps.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        self.replay.settings().has_time()
+    }
+
+    /// Whether a reader may start in the middle. Which of several programs at the same
+    /// addresses runs, and which version of code that changes, is known from the start only.
+    #[must_use]
+    pub fn can_start_anywhere(&self) -> bool {
+        self.replay.has_checkpoints() && !self.functions.is_shared() && self.program.code.is_empty()
+    }
+
+    /// Symbols and lines of its program.
+    #[must_use]
+    pub fn places(&self) -> Places<'_> {
+        let mut places = Places::new();
+        for elf in &self.program.elf {
+            // What has no symbols has no places.
+            let _ = places.add_parts(elf.symbols(), elf.lines(), elf.bias());
+        }
+        places
+    }
+
+    /// What everything that is made of it depends on: the trace, the program, the settings,
+    /// and the tool.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let version = env!("CARGO_PKG_VERSION");
+        let mut text = format!("{version} {}\n", self.replay.fingerprint());
+        // Writing to memory does not fail.
+        let _ = writeln!(text, "{:?} {:?}", self.replay.settings(), self.isa);
+        for elf in &self.program.elf {
+            let _ = writeln!(text, "{:?} {}", elf.file.base, Digest::of(&elf.bytes));
+        }
+        for raw in &self.program.raw {
+            let _ = writeln!(text, "{} {}", raw.file.base, Digest::of(&raw.bytes));
+        }
+        for code in &self.program.code {
+            let _ = writeln!(text, "{}", Digest::of(&code.code.to_bytes()));
+        }
+        Digest::of(text.as_bytes())
+    }
+}

@@ -1,0 +1,141 @@
+//! What is in a stretch of a trace: enough to know that a query has no use for it.
+
+use crate::table::Table;
+use hartrace_flow::{Packer, Unpacker};
+
+/// The least and the greatest of some numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The least; more than [`Bounds::max`] if there are none.
+    pub min: u64,
+    /// The greatest.
+    pub max: u64,
+}
+
+impl Bounds {
+    /// Of no numbers.
+    pub const EMPTY: Bounds = Bounds {
+        min: u64::MAX,
+        max: 0,
+    };
+
+    /// With a number.
+    #[inline]
+    pub(crate) fn add(&mut self, value: u64) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Whether there is no number.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.min > self.max
+    }
+
+    fn save(self, out: &mut Packer) {
+        out.number(self.is_empty().into());
+        if !self.is_empty() {
+            out.number(self.min);
+            out.number(self.max - self.min);
+        }
+    }
+
+    fn restore(saved: &mut Unpacker<'_>) -> Option<Bounds> {
+        if saved.number()? != 0 {
+            return Some(Bounds::EMPTY);
+        }
+        let min = saved.number()?;
+        let max = min.checked_add(saved.number()?)?;
+        Some(Bounds { min, max })
+    }
+}
+
+/// The rows of a table and a hart in a stretch of a trace.
+///
+/// A row is in the stretch in which it ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// The table: calls, traps, or runs for everything that has only a begin.
+    pub table: Table,
+    /// The hart.
+    pub hart: u32,
+    /// How many rows there are; `None` if they were not counted.
+    pub rows: Option<u64>,
+    /// Their begins, in instructions.
+    pub begin: Bounds,
+    /// Their ends.
+    pub end: Bounds,
+    /// The times of their begins, where they are known.
+    pub begin_time: Bounds,
+    /// The times of their ends.
+    pub end_time: Bounds,
+    /// Their contexts, sorted; `None` for one that is not known.
+    pub contexts: Vec<Option<u64>>,
+    /// The keys of their functions, sorted, in the names of the index.
+    pub functions: Vec<u32>,
+}
+
+impl Zone {
+    pub(crate) const fn new(table: Table, hart: u32) -> Zone {
+        Zone {
+            table,
+            hart,
+            rows: None,
+            begin: Bounds::EMPTY,
+            end: Bounds::EMPTY,
+            begin_time: Bounds::EMPTY,
+            end_time: Bounds::EMPTY,
+            contexts: Vec::new(),
+            functions: Vec::new(),
+        }
+    }
+
+    /// A context among those of its rows. There are few, and mostly the last comes again.
+    #[inline]
+    pub(crate) fn add_context(&mut self, context: Option<u64>) {
+        if self.contexts.last() != Some(&context) && !self.contexts.contains(&context) {
+            self.contexts.push(context);
+        }
+    }
+
+    pub(crate) fn save(&self, out: &mut Packer) {
+        out.number(self.table as u64);
+        out.number(self.hart.into());
+        out.option(self.rows);
+        for bounds in [self.begin, self.end, self.begin_time, self.end_time] {
+            bounds.save(out);
+        }
+        out.number(self.contexts.len() as u64);
+        self.contexts
+            .iter()
+            .for_each(|context| out.option(*context));
+        out.number(self.functions.len() as u64);
+        let mut before = 0;
+        for key in &self.functions {
+            out.number(u64::from(key.wrapping_sub(before)));
+            before = *key;
+        }
+    }
+
+    pub(crate) fn restore(saved: &mut Unpacker<'_>) -> Option<Zone> {
+        let table = usize::try_from(saved.number()?).ok()?;
+        let mut zone = Zone::new(
+            *Table::ALL.get(table)?,
+            u32::try_from(saved.number()?).ok()?,
+        );
+        zone.rows = saved.option()?;
+        zone.begin = Bounds::restore(saved)?;
+        zone.end = Bounds::restore(saved)?;
+        zone.begin_time = Bounds::restore(saved)?;
+        zone.end_time = Bounds::restore(saved)?;
+        for _ in 0..saved.count()? {
+            zone.contexts.push(saved.option()?);
+        }
+        let mut before = 0u32;
+        for _ in 0..saved.count()? {
+            before = before.wrapping_add(u32::try_from(saved.number()?).ok()?);
+            zone.functions.push(before);
+        }
+        Some(zone)
+    }
+}
