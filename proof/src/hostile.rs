@@ -34,6 +34,7 @@ mod trace;
 mod transport;
 mod verify;
 mod walk;
+mod waves;
 
 pub use input::Input;
 
@@ -114,6 +115,11 @@ pub const PROPERTIES: &[Property] = &[
         name: "log_csv",
         holds: logs::csv,
         seeds: logs::csv_seeds,
+    },
+    Property {
+        name: "wave_ports",
+        holds: waves::ports,
+        seeds: waves::ports_seeds,
     },
     Property {
         name: "ffi_check",

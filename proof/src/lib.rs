@@ -27,3 +27,4 @@ pub mod tandem;
 pub mod torture;
 pub mod trace;
 pub mod views;
+pub mod waves;

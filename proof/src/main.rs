@@ -31,6 +31,11 @@ const COMMANDS: &[Command] = &[
         logs::run,
     ),
     (
+        "waves",
+        "[INSNS [LANES [DIR [PROGRAM]]]]: a run as RVFI in waveforms, read back: the same, and how fast",
+        hartrace_proof::waves::command,
+    ),
+    (
         "generate",
         "makes a random program and walks over it",
         hartrace_proof::generate::command,

@@ -6,8 +6,9 @@ use crate::session::Session;
 use crate::settings::Program;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::Input;
-use hartrace_capture::log::{Copied, CycleReader, LogOptions, LogSource, Reading};
+use hartrace_capture::log::{Copied, CycleReader, LogGuess, LogOptions, LogSource, Reading};
 use hartrace_capture::trace::TraceWriter;
+use hartrace_capture::wave::ingress_in;
 use hartrace_flow::erase;
 use hartrace_flow::{HartId, Image, Mode, Observer};
 use hartrace_isa::Isa;
@@ -60,10 +61,17 @@ pub(crate) fn cycles(
     program: &Program,
     session: &Session<'_>,
 ) -> Option<(CycleReader, Isa)> {
-    if !matches!(kind, Kind::IngressCsv | Kind::Wave(_)) {
-        return None;
-    }
+    // Of a waveform with several ports, the ingress port is the one for an encoder.
+    let kind = match kind {
+        Kind::IngressCsv | Kind::Wave(Some(_)) => kind,
+        Kind::Wave(None) => Kind::Wave(ingress_in(head, &program.config.wave)),
+        _ => return None,
+    };
     let mut guessed = |guess| session.talk.warning(&log::guessed(guess));
+    if kind == Kind::IngressCsv && program.isa.is_none() {
+        // Nothing says how wide the hart is.
+        guessed(LogGuess::Isa(Isa::RV64GC));
+    }
     let options = LogOptions::of(kind, head, program, None, &mut guessed);
     let reader = CycleReader::new(kind, &options)?;
     Some((reader, options.isa.unwrap_or(Isa::RV64GC)))

@@ -4,6 +4,7 @@
 //! * [`asm`]: one function per instruction, and [`assemble`] for text with labels.
 //! * [`Case`]: a case of `proof/cases`, one text file each.
 //! * [`plain_etrace`]: a second E-Trace decoder, to compare the first with.
+//! * [`GhwFile`]: waveforms of GHDL.
 //! * [`cuts`], [`pieces`], [`flip_bits`]: bytes cut in every way, and damaged.
 //!
 //! ```
@@ -21,10 +22,12 @@
 pub mod asm;
 mod case;
 mod cuts;
+mod ghw_file;
 pub mod plain_etrace;
 mod random;
 
 pub use asm::text::{AsmError, Program, assemble};
 pub use case::{Case, difference};
 pub use cuts::{assert_any_cut, cuts, flip_bits, pieces};
+pub use ghw_file::GhwFile;
 pub use random::Random;

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice)]
 
-mod ghw_file;
-
-use ghw_file::GhwFile;
-use hartrace_testkit::Random;
+use hartrace_testkit::{GhwFile, Random};
 use hartrace_wave::fst::{Front, Kind, Scope, Sections, Start, Written, write_start};
 use hartrace_wave::{
     Edge, Header, Reader, Sample, Value, Watch, Watched, WaveError, WaveFormat, read_header,

@@ -59,11 +59,6 @@ impl<'a> LogOptions<'a> {
                     Isa::RV64GC
                 }
             },
-            // Without a program, nothing says how wide the hart is.
-            Kind::IngressCsv => {
-                guessed(LogGuess::Isa(Isa::RV64GC));
-                Isa::RV64GC
-            }
             Kind::Wave(_) => match &wave {
                 Some(Ok(plan)) if plan.xlen == Xlen::Rv32 => Isa::RV32GC,
                 _ => Isa::RV64GC,

@@ -222,6 +222,10 @@ impl Found {
     /// The one port; what is the same under several names counts once.
     fn port(&self, asked: Option<WavePort>) -> Result<(WavePort, &str, &Group), MapError> {
         let mut ports = self.ports(asked);
+        // It shows more than an ingress port.
+        if ports.iter().any(|port| port.0 == WavePort::Rvfi) {
+            ports.retain(|port| port.0 == WavePort::Rvfi);
+        }
         // From the outermost scope on.
         ports.sort_by_key(|(_, name, _)| (name.matches('.').count(), name.len()));
         let mut kept: Vec<(WavePort, &str, &Group)> = Vec::new();
@@ -451,14 +455,24 @@ impl Plan {
     }
 }
 
-/// Which kind of port there is in a waveform that starts with `head`, if that is clear.
+/// Which kind of port is read of a waveform that starts with `head`, if none is asked for.
 #[must_use]
 pub fn port_in(head: &[u8]) -> Option<WavePort> {
     let format = WaveFormat::detect(head)?;
     let (found, _) = Found::read(format, head, &Wave::default()).ok()?;
+    // RVFI comes first.
+    found.ports(None).first().map(|port| port.0)
+}
+
+/// The ingress port of a waveform that starts with `head`, or that of CVA6, if it has one and
+/// no other is asked for.
+#[must_use]
+pub fn ingress_in(head: &[u8], settings: &Wave) -> Option<WavePort> {
+    let format = WaveFormat::detect(head).filter(|_| settings.port.is_none())?;
+    let (found, _) = Found::read(format, head, settings).ok()?;
     let ports = found.ports(None);
-    let first = ports.first()?.0;
-    ports.iter().all(|port| port.0 == first).then_some(first)
+    let mut kinds = ports.iter().map(|port| port.0);
+    kinds.find(|port| *port != WavePort::Rvfi)
 }
 
 /// Fields with their signals, by lane; bits that stand alone are put together.

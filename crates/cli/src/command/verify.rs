@@ -107,7 +107,8 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
             let reader = LogReader::new(*kind, &options);
             let head = head(*kind, input)?;
             let reader = reader.map_err(|error| not_readable(&args.trace, head, error))?;
-            let stream = LogStream::new(reader, stream_config(&config, check_csrs), args.hart);
+            let stream =
+                LogStream::new(reader, stream_config(&config, *kind, check_csrs), args.hart);
             Some(stream.map_err(trace::SettingsError::from)?)
         }
         _ => None,
@@ -186,12 +187,15 @@ fn volatile(args: &Verify, config: &Config) -> Result<Volatile, Failure> {
     Ok(volatile)
 }
 
-/// How a log becomes a stream: with whatever it has of CSRs, if they are checked.
-fn stream_config(config: &verify::Config, check_csrs: bool) -> verify::Config {
+/// How a log becomes a stream: with whatever it has of CSRs, if they are checked. A port in
+/// a waveform does not show what a trap writes to them.
+fn stream_config(config: &verify::Config, kind: Kind, check_csrs: bool) -> verify::Config {
     let mut config = config.clone();
     if check_csrs {
         config.absent.registers = Default::default();
-        config.absent.in_traps = Default::default();
+        if !matches!(kind, Kind::Wave(_)) {
+            config.absent.in_traps = Default::default();
+        }
     }
     config
 }

@@ -52,6 +52,7 @@ mod verify;
 mod view;
 mod views;
 mod waveform;
+mod waves;
 
 use std::ffi::OsStr;
 use std::fs;

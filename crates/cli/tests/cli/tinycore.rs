@@ -98,3 +98,55 @@ fn its_ingress_port_is_encoded_and_decodes_to_its_instructions() {
         assert_eq!(text(&decoded.stdout), text(&logged.stdout), "{kind}");
     }
 }
+
+/// The waveform has RVFI and the ingress port. What the core shows of its last instruction is
+/// there after the last rising edge.
+#[test]
+fn its_waveform_verifies_and_is_encoded_as_its_rows_are() {
+    let folder = Folder::new();
+    let (elf, config) = (example("program.elf"), example("tinycore.toml"));
+    for (fault, place, time) in [
+        ("NO_BUG", "verdict       clean", "8624 instructions"),
+        ("BUG_ADDER", "at 0x8000021c <main+0x64>", "time 660 ns"),
+        ("BUG_LATE_INTERRUPT", "at 0x800000a4 <windows+0x8>", "time "),
+    ] {
+        let Some(waves) = simulated(&folder, fault, "waves") else {
+            return;
+        };
+        let edge = folder.file("edge.toml", "[wave]\nedge = \"falling\"\n");
+        let output = run(&[
+            "verify",
+            "-q",
+            &waves,
+            "-e",
+            &elf,
+            "-c",
+            &config,
+            "-c",
+            &edge,
+            "--max-mismatches",
+            "1",
+        ]);
+        let report = text(&output.stdout);
+        assert!(
+            report.contains(place) && report.contains(time),
+            "{fault}: {report}{}",
+            text(&output.stderr)
+        );
+        if fault == "NO_BUG" {
+            let rows = simulated(&folder, "NO_BUG", "rows").unwrap();
+            for kind in ["etrace", "ntrace"] {
+                let files = [folder.name("rows.trace"), folder.name("waves.trace")];
+                for (input, file) in [&rows, &waves].into_iter().zip(&files) {
+                    let args = [
+                        "encode", "-q", input, "-c", &edge, "--isa", "rv32i", "--to", kind,
+                    ];
+                    let output = run(&[&args[..], &["-o", file]].concat());
+                    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+                }
+                let [rows, waves] = files.map(|file| std::fs::read(file).unwrap());
+                assert!(rows == waves && !rows.is_empty(), "{kind}");
+            }
+        }
+    }
+}

@@ -1,7 +1,10 @@
 //! Writes GHW files as GHDL does, for tests: `std_logic` and vectors of it in one instance.
 
-/// A file that is being written.
-pub(crate) struct GhwFile {
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // for tests only
+
+/// A GHW file that is being written.
+#[derive(Debug)]
+pub struct GhwFile {
     texts: Vec<String>,
     types: Vec<Vec<u8>>,
     hierarchy: Vec<u8>,
@@ -18,7 +21,8 @@ const LEVELS: &str = "ux01zwlh-";
 
 impl GhwFile {
     /// A file with one instance.
-    pub(crate) fn new(instance: &str) -> GhwFile {
+    #[must_use]
+    pub fn new(instance: &str) -> GhwFile {
         let mut file = GhwFile {
             texts: Vec::new(),
             types: Vec::new(),
@@ -55,7 +59,7 @@ impl GhwFile {
     }
 
     /// Adds a variable.
-    pub(crate) fn signal(&mut self, name: &str, width: u32) {
+    pub fn signal(&mut self, name: &str, width: u32) {
         let kind = match width {
             1 => LOGIC,
             _ => {
@@ -121,8 +125,14 @@ impl GhwFile {
         file
     }
 
-    /// The whole file, with these changes.
-    pub(crate) fn body(self, changes: &[(u64, Vec<(usize, String)>)]) -> Vec<u8> {
+    /// The whole file, with changes of variables, by their numbers, at increasing times.
+    ///
+    /// # Panics
+    ///
+    /// A value with a character that is no level of `std_ulogic`, or of a variable that
+    /// there is not.
+    #[must_use]
+    pub fn body(self, changes: &[(u64, Vec<(usize, String)>)]) -> Vec<u8> {
         let mut file = self.header();
         file.extend(b"SNP\0\0\0\0\0");
         file.extend(0u64.to_le_bytes());
