@@ -247,7 +247,7 @@ fn memory(
     {
         let offset = mask.trailing_zeros();
         let bits = (0..8).fold(0, |bits, byte| {
-            bits | (mask >> byte & 1) * (0xff << (8 * byte))
+            bits | ((mask >> byte & 1) * (0xff << (8 * byte)))
         });
         let data = written(at, lane.field(Rvfi::MemWdata), bits, show)?;
         entry.access(EntryAccess {

@@ -605,11 +605,11 @@ fn ingress(blocks: u32) -> Vcd {
     Vcd::new(&vars)
 }
 
-/// A row of blocks: type, address, halfwords, size of the last.
-fn row(vcd: &mut Vcd, blocks: &[(u8, u64, u32, u8)], time: u64) {
-    let join = |text: &dyn Fn(&(u8, u64, u32, u8)) -> String| {
-        blocks.iter().rev().map(text).collect::<String>()
-    };
+/// A block: type, address, halfwords, size of the last.
+type Shape = (u8, u64, u32, u8);
+
+fn row(vcd: &mut Vcd, blocks: &[Shape], time: u64) {
+    let join = |text: &dyn Fn(&Shape) -> String| blocks.iter().rev().map(text).collect::<String>();
     let values = [
         ("itype", join(&|b| format!("{:04b}", b.0))),
         ("iaddr", join(&|b| format!("{:064b}", b.1))),
