@@ -24,8 +24,10 @@ pub struct Run<'a> {
 enum Part {
     /// What both have before it.
     Both,
-    /// What one of them has alone.
-    Only(usize),
+    /// What the first one has alone.
+    OnlyA,
+    /// What the second one has alone.
+    OnlyB,
 }
 
 /// Writes a part of a difference, so many elements of it.
@@ -54,8 +56,8 @@ pub fn divergence(
         &mut |part, count, out| {
             let (list, run) = match part {
                 Part::Both => (&found.common, first),
-                Part::Only(0) => (&found.then[0], first),
-                Part::Only(_) => (&found.then[1], second),
+                Part::OnlyA => (&found.then[0], first),
+                Part::OnlyB => (&found.then[1], second),
             };
             instructions(list.get(..count).unwrap_or(list), run, text, out)
         },
@@ -87,7 +89,8 @@ pub fn message_divergence(
         &mut |part, count, out| {
             let (side, at) = match part {
                 Part::Both => (0, found.at[0] - count as u64),
-                Part::Only(side) => (side, found.at[side]),
+                Part::OnlyA => (0, found.at[0]),
+                Part::OnlyB => (1, found.at[1]),
             };
             (at..at + count as u64).try_for_each(|n| writeln!(out, "    {}", text(side, n)))
         },
@@ -122,16 +125,16 @@ fn parts<W: Write>(
         writeln!(out, "  both")?;
         write(Part::Both, found.common.len(), out)?;
     }
-    for (at, name) in names.iter().enumerate() {
-        let (alone, then) = (found.alone[at], found.then[at].len());
+    let sides = [(Part::OnlyA, "A"), (Part::OnlyB, "B")].into_iter();
+    let counts = found.alone.into_iter().zip(&found.then);
+    for (((part, side), name), (alone, then)) in sides.zip(names).zip(counts) {
         let all = match found.meeting {
             Meeting::Apart => format!("more than {}", count(alone, unit)),
             _ => count(alone, unit),
         };
-        let side = ["A", "B"][at];
         writeln!(out, "  only {side}, {name}: {all}")?;
-        let shown = usize::try_from(alone).map_or(then, |alone| alone.min(then));
-        write(Part::Only(at), shown, out)?;
+        let shown = usize::try_from(alone).map_or(then.len(), |alone| alone.min(then.len()));
+        write(part, shown, out)?;
         if alone > shown as u64 {
             writeln!(out, "    ...")?;
         }
