@@ -2,8 +2,8 @@
 //!
 //! A [`Plan`] says where the signals of a port are: found by their names, or given in
 //! section `[wave]` of a configuration. A [`WaveReader`] then reads a file of any size and
-//! gives what the port shows at every edge of its clock: entries ([`Entry`]) of
-//! instructions, or blocks ([`Ingress`]) of the ingress port.
+//! gives what the port shows at every edge of its clock: entries ([`Entry`](hartrace_logs::Entry)) of
+//! instructions, or blocks ([`Ingress`](hartrace_flow::Ingress)) of the ingress port.
 
 mod fields;
 mod find;
