@@ -107,8 +107,10 @@ impl Known {
         let (mut names, mut places) = (Names::new(), Places::new());
         for elf in elf {
             // What has no symbols has no names.
-            let _ = names.add_symbols(elf.symbols(), elf.bias());
-            let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), elf.bias());
+            for bias in elf.biases() {
+                let _ = names.add_symbols(elf.symbols(), bias);
+                let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), bias);
+            }
         }
         let lines = places.line_ranges(0, u64::MAX);
         let lines = lines

@@ -170,7 +170,9 @@ fn functions(program: &Program) -> Functions {
     let mut functions = Functions::new();
     for elf in &program.elf {
         // What has no symbols has no functions.
-        let _ = functions.add_program(elf.symbols(), &elf.bytes, elf.bias());
+        for bias in elf.biases() {
+            let _ = functions.add_program(elf.symbols(), &elf.bytes, bias);
+        }
     }
     let names = program.config.contexts.0.iter();
     let names = names.map(|(number, name)| (Context(*number), name.value.clone()));
@@ -198,7 +200,9 @@ impl Opened {
         let mut places = Places::new();
         for elf in &self.program.elf {
             // What has no symbols has no places.
-            let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), elf.bias());
+            for bias in elf.biases() {
+                let _ = places.add_program((elf.symbols(), &elf.bytes), elf.lines(), bias);
+            }
         }
         places
     }
