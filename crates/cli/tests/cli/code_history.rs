@@ -165,3 +165,20 @@ fn code_outside_the_program_has_no_name() {
         "{listing}"
     );
 }
+
+/// A check decodes with the files: it goes as far as they do, and says so.
+#[test]
+fn a_check_ends_where_code_changes() {
+    let folder = Folder::new();
+    let elf = folder.file("changing.elf", changing());
+    for format in ["ntrace", "etrace"] {
+        let to = format!("{format}={}", folder.name(format));
+        let args = ["run", &elf, "--max-insns", "200", "--trace", &to, "--check"];
+        let output = run(&args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{message}");
+        assert!(message.contains("warning[HT0410]: "), "{message}");
+        assert!(message.contains(" is checked up to "), "{message}");
+        assert!(message.contains("the code that ran"), "{message}");
+    }
+}

@@ -13,7 +13,7 @@ use hartrace_capture::trace::{
     ReencapsulateError, Refusal, Settings, SettingsError, TableDamage, TraceError, TransportError,
     Warned, WriteError, Written, likely_cause,
 };
-use hartrace_flow::{Assumed, DataGap, Gap, HartId, Ownership, Reason, Warning, boot};
+use hartrace_flow::{Assumed, DataGap, Difference, Gap, HartId, Ownership, Reason, Warning, boot};
 use std::path::Path;
 
 /// Rows of a table that cannot be read; another code if it is all of them.
@@ -480,6 +480,23 @@ pub fn difference(written: &Written, leaves_out: Option<&str>) -> Option<Diagnos
                 what was executed",
         ),
     })
+}
+
+/// The same of a trace with a code history: the check, which decodes with the files of the
+/// program, goes no further than these.
+#[must_use]
+pub fn unchecked(path: &Path, difference: &Difference) -> Diagnostic {
+    let (name, after) = (input::name(path), count(difference.after, "instruction"));
+    let message = format!(
+        "{name} is checked up to {after} of hart {}",
+        difference.hart.0
+    );
+    Diagnostic::new(Code::Unchecked, message)
+        .note(format!(
+            "then code ran that is not in the files of the program, or that has changed: {difference}"
+        ))
+        .note("the code history, which has this code, is complete only when the run ends")
+        .help("write --log pc=FILE too, and compare it with `hartrace decode TRACE -f pc`")
 }
 
 /// Causes that are written and the old trace does not record; an error with

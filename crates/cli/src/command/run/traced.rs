@@ -15,7 +15,8 @@ use hartrace_capture::trace::{Format, Settings, TraceWriter, WriteOptions, Writt
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::program::bad_image;
-use hartrace_print::summary::code_written;
+use hartrace_print::diagnostic::trace::{difference, unchecked};
+use hartrace_print::summary::{code_written, trace_written};
 use std::path::{Path, PathBuf};
 
 /// The traces that are asked for.
@@ -167,8 +168,14 @@ impl Finished {
         for one in &self.0 {
             let (done, leaves_out) = (&one.done, one.leaves_out);
             let (path, code) = (&one.path, one.code);
-            let one = trace_file::report(path, one.format, (done, 0), leaves_out, talk);
-            result = result.and(one);
+            talk.summary(&trace_written(path, one.format, done, 0));
+            match (code, &done.check) {
+                (Some(_), Some(Err(found))) => talk.warning(&unchecked(path, found)),
+                _ => {
+                    let found = difference(done, leaves_out);
+                    result = result.and(found.map_or(Ok(()), |found| Err(found.into())));
+                }
+            }
             if let Some(bytes) = code {
                 talk.summary(&code_written(&path_for(path), bytes));
             }
