@@ -77,6 +77,17 @@ pub(crate) fn cycles(
     Some((reader, options.isa.unwrap_or(Isa::RV64GC)))
 }
 
+/// Goes on unless something failed, which is kept.
+fn go_on(fine: Result<(), Failure>, failed: &mut Option<Failure>) -> ControlFlow<()> {
+    match fine {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *failed = Some(error);
+            ControlFlow::Break(())
+        }
+    }
+}
+
 /// Gives the cycles of the hart `only`, or of all, to an encoder.
 pub(crate) fn copy_cycles(
     reader: CycleReader,
@@ -91,13 +102,7 @@ pub(crate) fn copy_cycles(
     let mut after = |harts: &[HartId], clash: bool, done: u64| {
         progress.reach(done);
         let fine = check().and_then(|()| which_hart(session.path, harts, clash));
-        match fine {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        go_on(fine, &mut failed)
     };
     let only = only.map(HartId);
     let copied = reader.copy(input, (only, single), writer, &mut after)?;
@@ -129,13 +134,7 @@ pub(crate) fn copy<O: Observer>(
     let mut after = |harts: &[HartId], clash: bool, done: u64| {
         progress.reach(done);
         let fine = check().and_then(|()| which_hart(session.path, harts, clash));
-        match fine {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        go_on(fine, &mut failed)
     };
     let harts = (only.map(HartId), single);
     let log = LogSource::new(reading.reader, input, harts, &mut after);
