@@ -3,6 +3,7 @@
 use crate::collect::{Feed, Finished, Purpose, Take, Wanted};
 use crate::error::Error;
 use crate::index::{Index, Stop};
+use crate::recorded::Recorded;
 use crate::source::{Opened, TraceSource};
 use crate::table::Table;
 use crate::{messages, program};
@@ -98,16 +99,15 @@ impl Opened {
         feed: &mut Feed<'_, '_>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Decoded, Error> {
-        let (image, replay) = (&self.image, &self.replay);
-        let decoded = if self.can_start_anywhere() {
-            let mut counting = replay.counting();
-            replay.decode(image, None, feed, &mut counting, &mut |_, done| {
-                progress(done);
-            })
-        } else {
-            replay.part(image, None, (None, None), feed)
-        };
-        Ok(decoded.map_err(Diagnostic::from)?)
+        match &self.replay {
+            Recorded::Trace(replay) if self.can_start_anywhere() => {
+                let mut counting = replay.counting();
+                let after = &mut |_: &Decoded, done| progress(done);
+                let decoded = replay.decode(&self.image, None, feed, &mut counting, after);
+                Ok(decoded.map_err(Diagnostic::from)?)
+            }
+            _ => self.events(None, feed, progress),
+        }
     }
 
     /// Gives rows of a part of the trace, of tables that are made of events.
@@ -131,10 +131,14 @@ impl Opened {
                 .ok_or_else(|| damaged_state(&self.name))?;
         }
         let checkpoint = from.map(|stop| stop.checkpoint);
-        let decoded = self
-            .replay
-            .part(&self.image, None, (checkpoint, until), &mut feed);
-        let decoded = decoded.map_err(Diagnostic::from)?;
+        let decoded = match &self.replay {
+            Recorded::Trace(replay) => {
+                let part = replay.part(&self.image, None, (checkpoint, until), &mut feed);
+                part.map_err(Diagnostic::from)?
+            }
+            // It has no parts.
+            Recorded::Log(_) => self.events(None, &mut feed, &mut |_| ())?,
+        };
         match until {
             Some(_) => feed.leave(),
             None => drop(feed.finish(self.replay.size())),

@@ -32,6 +32,12 @@ impl Bounds {
         self.min > self.max
     }
 
+    /// Whether it has numbers from one to another.
+    #[must_use]
+    pub const fn meet(&self, low: u64, high: u64) -> bool {
+        !self.is_empty() && self.min <= high && self.max >= low
+    }
+
     fn save(self, out: &mut Packer) {
         out.number(self.is_empty().into());
         if !self.is_empty() {
