@@ -10,7 +10,7 @@ use crate::{messages, program};
 use hartrace_capture::cache::Cache;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::Decoded;
+use hartrace_capture::trace::{Decoded, Settings};
 use hartrace_print::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -51,6 +51,7 @@ impl Opened {
         out: &mut dyn Take,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Read, Error> {
+        let wanted = &self.possible(wanted);
         if let Some(projection) = wanted.of(Table::Functions)
             && program::functions(self, projection, out).is_break()
         {
@@ -94,6 +95,16 @@ impl Opened {
         })
     }
 
+    /// What is wanted, but for rows that such a trace cannot have: who waits for accesses
+    /// looks at each run.
+    fn possible(&self, wanted: &Wanted) -> Wanted {
+        let settings = self.replay.settings();
+        match settings.has_data() || matches!(settings, Settings::Tandem(_)) {
+            true => wanted.clone(),
+            false => wanted.without(Table::Accesses),
+        }
+    }
+
     fn decode(
         &self,
         feed: &mut Feed<'_, '_>,
@@ -101,9 +112,8 @@ impl Opened {
     ) -> Result<Decoded, Error> {
         match &self.replay {
             Recorded::Trace(replay) if self.can_start_anywhere() => {
-                let mut counting = replay.counting();
                 let after = &mut |_: &Decoded, done| progress(done);
-                let decoded = replay.decode(&self.image, None, feed, &mut counting, after);
+                let decoded = replay.decode(&self.image, None, feed, None, after);
                 Ok(decoded.map_err(Diagnostic::from)?)
             }
             _ => self.events(None, feed, progress),
@@ -121,6 +131,7 @@ impl Opened {
         wanted: &Wanted,
         out: &mut dyn Take,
     ) -> Result<Decoded, Error> {
+        let wanted = &self.possible(wanted);
         let purpose = Purpose {
             timed: wanted.has_time() && self.has_time(),
             ..Purpose::default()
