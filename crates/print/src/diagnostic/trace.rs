@@ -4,6 +4,7 @@
 use super::missing_code::whose;
 use super::{Code, Diagnostic, Findings, unknown_format};
 use crate::words::count;
+use hartrace_capture::RecordingError;
 use hartrace_capture::compare::PlanError;
 use hartrace_capture::config::FilterError;
 use hartrace_capture::detect::Kind;
@@ -400,6 +401,24 @@ impl From<DecodeError> for Diagnostic {
             DecodeError::Input(error) => error.into(),
             DecodeError::Settings(error) => error.into(),
         }
+    }
+}
+
+/// Why a trace cannot be opened or written in the short way; `command` is for messages.
+#[must_use]
+pub fn recording(error: RecordingError, command: &str) -> Diagnostic {
+    match error {
+        RecordingError::Config(error) => error.into(),
+        RecordingError::Program(error) => error.into(),
+        RecordingError::NoProgram => no_program(),
+        RecordingError::Refused(path, refusal) => refused(&path, refusal, command),
+        RecordingError::Trace(path, error) => bad_trace(&path, error),
+        RecordingError::Misfit(found) => misfit(Code::Contradiction, found),
+        RecordingError::Write(error) => error.into(),
+        RecordingError::Transport(error) => bad_transport(&error),
+        RecordingError::Output(error) => error.into(),
+        RecordingError::NoFormat(_) => Diagnostic::new(Code::BadFileSpec, error.to_string()),
+        other => Diagnostic::new(Code::Contradiction, other.to_string()),
     }
 }
 
