@@ -108,11 +108,10 @@ fn its_waveform_verifies_and_is_encoded_as_its_rows_are() {
     for (fault, place, time) in [
         ("NO_BUG", "verdict       clean", "8624 instructions"),
         ("BUG_ADDER", "at 0x8000021c <main+0x64>", "time 660 ns"),
-        // The port does not show which interrupt it is; its handler does.
         (
             "BUG_LATE_INTERRUPT",
-            "at 0x80000058 <trap_entry+0x2c>",
-            "time 61,050 ns",
+            "at 0x800000a4 <windows+0x8>",
+            "no enabled interrupt",
         ),
     ] {
         let Some(waves) = simulated(&folder, fault, "waves") else {
