@@ -162,7 +162,7 @@ impl<'a> LogReader<'a> {
                 };
                 let entries = EntryOptions {
                     isa: options.isa,
-                    plain_jumps: options.plain_jumps && carries.traps,
+                    plain_jumps: options.plain_jumps,
                     ..EntryOptions::default()
                 };
                 let reader = match (format, &options.columns) {

@@ -151,10 +151,10 @@ impl Take for Sending {
         }
     }
 
-    fn sync(&mut self) -> ControlFlow<()> {
+    fn sync(&mut self) -> ControlFlow<(), bool> {
         match self.unwanted.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+            false => ControlFlow::Continue(false),
         }
     }
 }

@@ -37,6 +37,17 @@ impl Recorded {
         }
     }
 
+    /// Whether it may have data accesses.
+    pub(crate) fn may_have_accesses(&self) -> bool {
+        match self {
+            Recorded::Trace(replay) => {
+                let settings = replay.settings();
+                settings.has_data() || settings.format() == Format::Tandem
+            }
+            Recorded::Log(_) => true,
+        }
+    }
+
     /// The word for its format: ntrace, etrace, tandem, or that of a log.
     #[must_use]
     pub fn format(&self) -> &'static str {

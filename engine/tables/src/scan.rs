@@ -10,7 +10,7 @@ use crate::{messages, program};
 use hartrace_capture::cache::Cache;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{Decoded, Settings};
+use hartrace_capture::trace::Decoded;
 use hartrace_print::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -98,8 +98,7 @@ impl Opened {
     /// What is wanted, but for rows that such a trace cannot have: who waits for accesses
     /// looks at each run.
     fn possible(&self, wanted: &Wanted) -> Wanted {
-        let settings = self.replay.settings();
-        match settings.has_data() || matches!(settings, Settings::Tandem(_)) {
+        match self.replay.may_have_accesses() {
             true => wanted.clone(),
             false => wanted.without(Table::Accesses),
         }

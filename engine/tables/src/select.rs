@@ -196,7 +196,7 @@ impl<'s> Selected<'s> {
         (batch.num_rows() > 0).then_some(batch)
     }
 
-    fn note(&mut self, flow: ControlFlow<()>) -> ControlFlow<()> {
+    fn note<C>(&mut self, flow: ControlFlow<(), C>) -> ControlFlow<(), C> {
         self.ended |= flow.is_break();
         flow
     }
@@ -215,8 +215,13 @@ impl Take for Selected<'_> {
         self.note(flow)
     }
 
-    fn sync(&mut self) -> ControlFlow<()> {
+    fn sync(&mut self) -> ControlFlow<(), bool> {
         let flow = self.out.sync();
+        self.note(flow)
+    }
+
+    fn cut(&mut self) -> ControlFlow<()> {
+        let flow = self.out.cut();
         self.note(flow)
     }
 }

@@ -12,7 +12,7 @@ use hartrace_capture::input;
 use hartrace_capture::trace::{
     ContainerFault, DataGaps, DecodeError, Decoded, Format, Guess, Hint, Misfit,
     ReencapsulateError, Refusal, Settings, SettingsError, TableDamage, TraceError, TransportError,
-    Warned, WriteError, Written, likely_cause,
+    UnknownField, Warned, WriteError, Written, likely_cause,
 };
 use hartrace_flow::{Assumed, DataGap, Difference, Gap, HartId, Ownership, Reason, Warning, boot};
 use std::path::Path;
@@ -463,6 +463,27 @@ pub fn misfit(code: Code, misfit: Misfit) -> Diagnostic {
     match misfit.note {
         Some(note) => diagnostic.note(note),
         None => diagnostic,
+    }
+}
+
+/// A name in `--ignore` that no field has.
+#[must_use]
+pub fn unknown_field(error: &UnknownField) -> Diagnostic {
+    let UnknownField {
+        name,
+        format,
+        known,
+        nearest,
+    } = error;
+    let message = format!("--ignore: {format} has no field `{name}`");
+    let diagnostic = Diagnostic::new(Code::BadState, message);
+    if known.is_empty() {
+        return diagnostic.note("its groups have items, which are always compared");
+    }
+    let diagnostic = diagnostic.note(format!("its fields are {}", known.join(", ")));
+    match nearest {
+        Some(nearest) => diagnostic.help(format!("did you mean `{nearest}`?")),
+        None => diagnostic.help("`hartrace dump` shows the fields of each message"),
     }
 }
 
