@@ -133,9 +133,8 @@ fn ports(args: &Args) -> Result<(u16, u16), Diagnostic> {
     let bind = |port| TcpListener::bind((args.bind, port));
     // Both are open at the same time, so they differ.
     let both = bind(args.port).and_then(|first| Ok((first, bind(args.task_port)?)));
-    let both = both.and_then(|(first, second)| {
-        Ok((first.local_addr()?.port(), second.local_addr()?.port()))
-    });
+    let both = both
+        .and_then(|(first, second)| Ok((first.local_addr()?.port(), second.local_addr()?.port())));
     both.map_err(|error| {
         let message = format!("cannot listen on {}: {error}", args.bind);
         Diagnostic::new(Code::NoScheduler, message)

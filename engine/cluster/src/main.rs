@@ -12,7 +12,12 @@ use std::process::ExitCode;
 
 /// Run SQL queries over traces on several machines
 #[derive(Debug, Parser)]
-#[command(name = "hartrace", bin_name = "hartrace", version, max_term_width = 100)]
+#[command(
+    name = "hartrace",
+    bin_name = "hartrace",
+    version,
+    max_term_width = 100
+)]
 struct Args {
     #[command(subcommand)]
     command: Command,

@@ -7,7 +7,7 @@ use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use hartrace_export::talk::say;
 use hartrace_print::diagnostic::{Code, Diagnostic};
-use hartrace_sql::{MESSAGE, PlanCodec};
+use hartrace_sql::{MESSAGE, PlanCodec, session_state};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -45,7 +45,10 @@ pub(crate) async fn run(args: &Args) -> Result<(), Diagnostic> {
         let message = format!("cannot listen on {}: {error}", args.bind);
         Diagnostic::new(Code::NoScheduler, message).help("choose another address with --bind")
     })?;
-    let host = args.host.clone().unwrap_or_else(|| address.ip().to_string());
+    let host = args
+        .host
+        .clone()
+        .unwrap_or_else(|| address.ip().to_string());
     let config = SchedulerConfig {
         external_host: host,
         bind_host: address.ip().to_string(),
@@ -60,6 +63,7 @@ pub(crate) async fn run(args: &Args) -> Result<(), Diagnostic> {
         grpc_client_max_message_size: MESSAGE,
         // Clients read answers through the scheduler: they need not reach the executors.
         enable_embedded_flight_proxy: true,
+        override_session_builder: Some(Arc::new(session_state)),
         override_physical_codec: Some(Arc::new(PlanCodec::new())),
         ..SchedulerConfig::default()
     };

@@ -44,10 +44,10 @@ impl PlanCodec {
         PlanCodec::default()
     }
 
-    /// Functions that are known by their names in every process.
+    /// Functions that an executor knows by their names.
     #[must_use]
-    pub fn functions() -> Vec<ScalarUDF> {
-        vec![functions::demangling()]
+    pub fn functions() -> [ScalarUDF; 3] {
+        functions::by_name()
     }
 }
 

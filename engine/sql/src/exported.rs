@@ -113,7 +113,10 @@ fn has_in_store(table: Table, folder: &Path) -> Result<bool, Error> {
     let traces = folder.join("_traces").display().to_string();
     let first = store::first_file(&traces, ".json")?;
     let Some((name, bytes)) = first else {
-        let message = format!("`{}` is not an export: it has no `_traces`", folder.display());
+        let message = format!(
+            "`{}` is not an export: it has no `_traces`",
+            folder.display()
+        );
         return Err(Diagnostic::new(Code::NotFound, message).into());
     };
     match serde_json::from_slice::<Done>(&bytes) {

@@ -1,6 +1,8 @@
 //! Functions about addresses and names.
 
 use crate::pool::Pool;
+use crate::provider::external;
+use crate::wire::carry;
 use datafusion::arrow::array::cast::AsArray as _;
 use datafusion::arrow::array::{ArrayRef, StringArray, StringBuilder};
 use datafusion::arrow::compute::cast;
@@ -11,6 +13,7 @@ use datafusion::logical_expr::{
 };
 use hartrace_analyze::{Names, Places, demangle};
 use hartrace_capture::program::{Elf, ElfFile};
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_tables::TraceSource;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -274,7 +277,7 @@ impl ScalarUDFImpl for OfAddress {
 }
 
 /// `demangle(name)`.
-pub(crate) fn demangling() -> ScalarUDF {
+fn demangling() -> ScalarUDF {
     create_udf(
         "demangle",
         vec![DataType::Utf8],
@@ -282,6 +285,30 @@ pub(crate) fn demangling() -> ScalarUDF {
         Volatility::Immutable,
         Arc::new(demangled),
     )
+}
+
+/// Functions for where only their names arrive: Ballista does so for what rows are divided by.
+pub(crate) fn by_name() -> [ScalarUDF; 3] {
+    let of = |place: Place| {
+        let without = move |_: &[ColumnarValue]| {
+            let name = place.name();
+            let message = format!("a cluster cannot divide rows by `{name}`");
+            let diagnostic = Diagnostic::new(Code::BadQuery, message).help(format!(
+                "name its result in a subquery: FROM (SELECT {name}(pc) AS place, ... FROM ...)"
+            ));
+            Err(carry(external(diagnostic.into())))
+        };
+        let (name, argument) = (place.name(), vec![DataType::UInt64]);
+        let volatility = Volatility::Stable;
+        create_udf(
+            name,
+            argument,
+            DataType::Utf8,
+            volatility,
+            Arc::new(without),
+        )
+    };
+    [of(Place::Symbol), of(Place::Line), demangling()]
 }
 
 /// `symbol(pc)`, `source_line(pc)` and `demangle(name)`.

@@ -41,7 +41,7 @@ pub use codec::{PLAN_VERSION, PlanCodec};
 pub use exec::TraceExec;
 pub use limits::Limits;
 pub use provider::TraceTable;
-pub use remote::{Cluster, MESSAGE, place};
+pub use remote::{Cluster, MESSAGE, place, session_state};
 pub use session::Session;
 pub use store::runtime;
 pub use wire::Carried;

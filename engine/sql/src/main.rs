@@ -132,12 +132,10 @@ impl From<Diagnostic> for Failure {
 impl From<DataFusionError> for Failure {
     fn from(error: DataFusionError) -> Failure {
         match error {
-            DataFusionError::External(inner) if inner.is::<Carried>() => {
-                match inner.downcast() {
-                    Ok(carried) => Failure::Carried(carried),
-                    Err(inner) => Failure::from(DataFusionError::External(inner)),
-                }
-            }
+            DataFusionError::External(inner) if inner.is::<Carried>() => match inner.downcast() {
+                Ok(carried) => Failure::Carried(carried),
+                Err(inner) => Failure::from(DataFusionError::External(inner)),
+            },
             error => Failure::Diagnostic(Box::new(diagnosed(error))),
         }
     }
@@ -207,7 +205,10 @@ fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Usage("-f parquet requires -o FILE".to_owned()));
     }
     if let Some(input) = inputs.iter().find(|input| input.starts_with("s3:")) {
-        let message = format!("`{}`: traces are not read from an object store", input.display());
+        let message = format!(
+            "`{}`: traces are not read from an object store",
+            input.display()
+        );
         return Err(Diagnostic::new(Code::CannotOpen, message)
             .help("export them there with `hartrace export`, or put them on shared storage")
             .into());

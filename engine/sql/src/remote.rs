@@ -102,19 +102,22 @@ impl Cluster {
         let running = self.running.lock().ok().and_then(|mut job| job.take());
         if let Some(job_id) = running {
             // A scheduler that does not answer has nothing to cancel.
-            let _ = self.scheduler().cancel_job(CancelJobParams { job_id }).await;
+            let _ = self
+                .scheduler()
+                .cancel_job(CancelJobParams { job_id })
+                .await;
         }
     }
 
-    /// The state of a session whose queries a cluster runs, each in so many partitions. It
-    /// makes the plans that the scheduler would make.
+    /// The state of a session whose queries a cluster runs, each in so many partitions.
     pub(crate) fn state(partitions: usize) -> Result<SessionState> {
-        let config = SessionConfig::new_with_ballista()
-            .with_target_partitions(partitions.max(1))
-            .set_usize(BALLISTA_CLIENT_GRPC_MAX_MESSAGE_SIZE, MESSAGE as usize);
-        let state = default_session_builder(config)?;
-        let builder = SessionStateBuilder::new_from_existing(state);
-        Ok(builder.with_runtime_env(store::runtime()).build())
+        session_state(
+            SessionConfig::new_with_ballista()
+                .with_target_partitions(partitions.max(1))
+                // Names are dictionaries, which a join of sorted rows does not compare.
+                .set_bool("datafusion.optimizer.prefer_hash_join", true)
+                .set_usize(BALLISTA_CLIENT_GRPC_MAX_MESSAGE_SIZE, MESSAGE as usize),
+        )
     }
 
     /// Runs a plan that reads traces or files; `None` for one that does not, such as that of
@@ -316,6 +319,17 @@ impl Cluster {
     }
 }
 
+/// The state of a session of Ballista that opens object stores.
+///
+/// # Errors
+///
+/// Settings that contradict each other.
+pub fn session_state(config: SessionConfig) -> Result<SessionState> {
+    let state = default_session_builder(config)?;
+    let builder = SessionStateBuilder::new_from_existing(state);
+    Ok(builder.with_runtime_env(store::runtime()).build())
+}
+
 /// The name and the port of `HOST:PORT`, perhaps with `http://` before it.
 #[must_use]
 pub fn place(address: &str) -> Option<(String, u16)> {
@@ -362,7 +376,6 @@ async fn pass(kept: &mut Vec<RecordBatch>, out: &Sender<Result<RecordBatch>>) ->
     }
     true
 }
-
 
 /// What each stage of a query did.
 fn stages(metrics: GetJobMetricsResult) -> Result<String> {

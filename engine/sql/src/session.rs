@@ -88,7 +88,10 @@ impl Session {
         let task = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await?;
         let config = task.session_config();
-        match cluster.run(&plan, config, &self.context.session_id()).await? {
+        match cluster
+            .run(&plan, config, &self.context.session_id())
+            .await?
+        {
             Some(rows) => Ok(rows),
             None => execute_stream(plan, task),
         }

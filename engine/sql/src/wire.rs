@@ -10,8 +10,8 @@ use datafusion::arrow::array::{
     UInt64Builder,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
-use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
@@ -110,7 +110,13 @@ impl SentExec {
         let own = own.fold(Projection::NONE, Projection::with);
         let schema = Arc::new(full.project(&columns)?);
         let (extent, limits) = (header.extent, header.limits.clone());
-        let trace = TraceExec::new((table, own), Arc::clone(&schema), Vec::new(), extent, limits);
+        let trace = TraceExec::new(
+            (table, own),
+            Arc::clone(&schema),
+            Vec::new(),
+            extent,
+            limits,
+        );
         let trace = trace.with_pool(sessions.pool(&header.session));
         Ok(SentExec::with(header, Arc::new(trace), works))
     }

@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 /// A program that runs, and the lines that it writes to stderr.
 struct Running {
     child: Child,
-    lines: Receiver<String>,
+    lines: Mutex<Receiver<String>>,
 }
 
 impl Running {
@@ -35,6 +36,7 @@ impl Running {
                 let _ = out.send(line);
             }
         });
+        let lines = Mutex::new(lines);
         Running { child, lines }
     }
 
@@ -44,7 +46,7 @@ impl Running {
         let mut seen = Vec::new();
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
+            match self.lines.lock().unwrap().recv_timeout(left) {
                 Ok(line) if line.contains(text) => return line,
                 Ok(line) => seen.push(line),
                 Err(_) => panic!("no line with `{text}`: {seen:#?}"),
@@ -73,7 +75,13 @@ struct Cluster {
 impl Cluster {
     fn new(executors: usize) -> Cluster {
         let folder = tempfile::tempdir().unwrap();
-        let args = ["scheduler", "--bind", "127.0.0.1:0", "--executor-timeout", "2"];
+        let args = [
+            "scheduler",
+            "--bind",
+            "127.0.0.1:0",
+            "--executor-timeout",
+            "2",
+        ];
         let scheduler = Running::start(folder.path(), &[], &args);
         let line = scheduler.line("scheduler at ");
         let address = line.split("scheduler at ").nth(1).unwrap().to_owned();
@@ -97,7 +105,14 @@ impl Cluster {
     }
 
     fn add_executor(&mut self) {
-        let args = ["executor", "--scheduler", &self.address, "--slots", "1", "-v"];
+        let args = [
+            "executor",
+            "--scheduler",
+            &self.address,
+            "--slots",
+            "1",
+            "-v",
+        ];
         let executor = Running::start(self.folder.path(), &self.store, &args);
         executor.line("executor at ");
         self.executors.push(executor);
@@ -109,7 +124,10 @@ impl Cluster {
 
     fn command(&self, args: &[&str]) -> Command {
         let sql = Path::new(env!("CARGO_BIN_EXE_hartrace-cluster")).with_file_name("hartrace-sql");
-        assert!(sql.exists(), "this needs hartrace-sql: cargo build -p hartrace-sql");
+        assert!(
+            sql.exists(),
+            "this needs hartrace-sql: cargo build -p hartrace-sql"
+        );
         let mut command = Command::new(sql);
         command.args(args).current_dir(self.folder.path());
         command.env("XDG_CACHE_HOME", self.path("cache"));
@@ -226,6 +244,8 @@ fn the_queries_of_the_book() {
         "SELECT trace FROM calls('a.ntrace') UNION ALL SELECT trace FROM traps('c.etrace')",
         "SELECT count(*) FROM calls WHERE hart = 77",
         "SELECT max(instructions) FROM calls WHERE function = (SELECT min(function) FROM calls)",
+        "SELECT place, max(back) FROM (SELECT place, row_number() OVER (PARTITION BY place) AS back
+            FROM (SELECT symbol(start) AS place FROM runs)) GROUP BY place",
         "SELECT 1 + 1",
     ]
     .map(str::to_owned)
@@ -237,10 +257,16 @@ fn the_queries_of_the_book() {
     let narrow = "SELECT count(*) FROM runs WHERE time BETWEEN 500000 AND 501000";
     let plan = cluster.run(&[&[&*format!("EXPLAIN {narrow}")], &on[..]].concat());
     let plan = String::from_utf8(plan.stdout).unwrap();
-    assert!(plan.contains("TraceExec: table=runs") && plan.contains("stretches="), "{plan}");
+    assert!(
+        plan.contains("TraceExec: table=runs") && plan.contains("stretches="),
+        "{plan}"
+    );
     let plan = cluster.run(&[&[&*format!("EXPLAIN ANALYZE {narrow}")], &on[..]].concat());
     let plan = String::from_utf8(plan.stdout).unwrap();
-    assert!(plan.contains("bytes_decoded=") && plan.contains("stretches="), "{plan}");
+    assert!(
+        plan.contains("bytes_decoded=") && plan.contains("stretches="),
+        "{plan}"
+    );
 }
 
 /// An executor that is killed in the middle of a query costs time, but the answer is the same.
@@ -248,7 +274,12 @@ fn the_queries_of_the_book() {
 fn an_executor_is_killed() {
     let mut cluster = Cluster::new(2);
     let stamps = "[ntrace]\nmode = \"btm\"\ntimestamps = true\nsync_max = 4\n";
-    record(&cluster.path("long.ntrace"), "sort-rv64gc", stamps, 3_000_000);
+    record(
+        &cluster.path("long.ntrace"),
+        "sort-rv64gc",
+        stamps,
+        3_000_000,
+    );
     let query = "SELECT function, exit, count(*), sum(r.instructions), max(time)
         FROM runs AS r JOIN functions AS f ON r.start >= f.start AND r.start < f.\"end\"
         GROUP BY function, exit";
@@ -282,7 +313,8 @@ fn bad_input_is_reported() {
     let address = cluster.address.clone();
     let on = |args: &[&'static str]| -> Vec<String> {
         let args = args.iter().map(|arg| (*arg).to_owned());
-        args.chain(["--scheduler".to_owned(), address.clone()]).collect()
+        args.chain(["--scheduler".to_owned(), address.clone()])
+            .collect()
     };
     let check = |cluster: &Cluster, args: &[String], code: &str, exit: i32| {
         let begin = Instant::now();
@@ -291,15 +323,35 @@ fn bad_input_is_reported() {
         let text = stderr(&output);
         assert!(text.contains(code), "{args:?}: {text}");
         assert_eq!(output.status.code(), Some(exit), "{args:?}: {text}");
-        assert!(begin.elapsed() < Duration::from_secs(30), "{args:?}: {text}");
+        assert!(
+            begin.elapsed() < Duration::from_secs(30),
+            "{args:?}: {text}"
+        );
     };
     check(&cluster, &on(&["SELEC nothing", "a.ntrace"]), "HT0130", 1);
-    check(&cluster, &on(&["SELECT nothing FROM calls", "a.ntrace"]), "HT0130", 1);
+    check(
+        &cluster,
+        &on(&["SELECT nothing FROM calls", "a.ntrace"]),
+        "HT0130",
+        1,
+    );
     check(&cluster, &on(&[query, "none.ntrace"]), "HT0001", 1);
     // The executor finds that there is no program.
-    check(&cluster, &on(&["SELECT count(*) FROM functions", "alone.ntrace"]), "HT0304", 2);
+    check(
+        &cluster,
+        &on(&["SELECT count(*) FROM functions", "alone.ntrace"]),
+        "HT0304",
+        2,
+    );
+    let by = "SELECT row_number() OVER (PARTITION BY symbol(start)) FROM runs";
+    check(&cluster, &on(&[by, "a.ntrace"]), "in a subquery", 1);
     let copy = "COPY (SELECT * FROM calls) TO 'x.csv'";
-    check(&cluster, &on(&[copy, "a.ntrace"]), "does not write files", 1);
+    check(
+        &cluster,
+        &on(&[copy, "a.ntrace"]),
+        "does not write files",
+        1,
+    );
     let file = cluster.path("tables/calls/trace=a.ntrace/hart=0/part.parquet");
     let file = file.to_str().unwrap();
     let other = cluster.run(&["SELECT 1 AS x", "-f", "parquet", "-o", file]);
