@@ -36,7 +36,9 @@ use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_tables::Error;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::Sender;
 use tonic::transport::{Channel, Endpoint};
 
@@ -48,6 +50,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often the state of a query is looked at.
 const POLL: Duration = Duration::from_millis(25);
+
+/// How often it is looked whether there are executors.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a query waits for the first executor.
+const LONELY: Duration = Duration::from_secs(15);
 
 /// Bytes of a part of the answer that are kept until it is complete. A larger part is passed on
 /// as it comes.
@@ -248,6 +256,7 @@ impl Cluster {
 
     /// Waits for the end of a job: where the parts of its answer are.
     async fn finish(&self, job: &str) -> Result<Vec<PartitionLocation>> {
+        let (mut looked, mut idle) = (Instant::now(), None);
         loop {
             let request = GetJobStatusParams {
                 job_id: job.to_owned(),
@@ -259,7 +268,37 @@ impl Cluster {
                 Some(job_status::Status::Failed(failed)) => return Err(remote(&failed.error)),
                 _ => tokio::time::sleep(POLL).await,
             }
+            if looked.elapsed() > LOOK {
+                looked = Instant::now();
+                idle = match self.has_executors().await {
+                    true => None,
+                    false => idle.or(Some(looked)),
+                };
+                if idle.is_some_and(|since| since.elapsed() > LONELY) {
+                    self.cancel().await;
+                    let message = format!("the scheduler at `{}` has no executors", self.address);
+                    let diagnostic = Diagnostic::new(Code::NoScheduler, message)
+                        .help("start some with `hartrace executor`");
+                    return Err(external(diagnostic.into()));
+                }
+            }
         }
+    }
+
+    /// Whether the scheduler has executors. A query waits for the first one.
+    async fn has_executors(&self) -> bool {
+        let ask = async {
+            let mut stream = TcpStream::connect((self.place.0.as_str(), self.place.1)).await?;
+            let host = &self.place.0;
+            let request = format!("GET /readyz HTTP/1.0\r\nHost: {host}\r\n\r\n");
+            stream.write_all(request.as_bytes()).await?;
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await?;
+            Ok::<_, std::io::Error>(answer)
+        };
+        // A scheduler that does not answer is noticed elsewhere.
+        let answer = tokio::time::timeout(PATIENCE, ask).await;
+        !matches!(answer, Ok(Ok(answer)) if answer.ends_with(b" 503"))
     }
 
     /// The rows of a part of an answer. They come through the scheduler, so that a client has to

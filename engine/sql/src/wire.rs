@@ -407,3 +407,7 @@ pub(crate) fn carried(text: &str) -> Option<Carried> {
         text: text.replace(LINE, "\n"),
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test ends where anything fails
+mod tests;

@@ -357,7 +357,9 @@ fn bad_input_is_reported() {
     let other = cluster.run(&["SELECT 1 AS x", "-f", "parquet", "-o", file]);
     assert!(other.status.success(), "{}", stderr(&other));
     check(&cluster, &on(&[query, "tables"]), "HT0129", 1);
-    // A scheduler that is not there.
+    // No executor, and a scheduler that is not there.
+    cluster.executors.clear();
+    check(&cluster, &on(&[query, "a.ntrace"]), "HT0133", 1);
     let _ = cluster.scheduler.child.kill();
     let _ = cluster.scheduler.child.wait();
     check(&cluster, &on(&[query, "a.ntrace"]), "HT0133", 1);
