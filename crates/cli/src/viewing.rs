@@ -143,7 +143,13 @@ fn make(
         growth.add(decoded.instructions, done);
     };
     let only = args.traced.hart.map(HartId);
-    let decoded = replay.decode(code.image, only, &mut indexer, &mut counting, &mut after)?;
+    let decoded = replay.decode(
+        code.image,
+        only,
+        &mut indexer,
+        Some(&mut counting),
+        &mut after,
+    )?;
     drop(progress);
     session.judge(&decoded, args.traced.hart)?;
     let (collected, stops) = indexer.finish();

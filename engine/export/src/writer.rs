@@ -30,6 +30,13 @@ struct Open {
     rows: u64,
 }
 
+impl Open {
+    /// It has rows enough for a row group.
+    fn is_ready(&self) -> bool {
+        self.writer.in_progress_rows() >= LEAST
+    }
+}
+
 /// A file that is complete.
 pub(crate) struct Written {
     pub(crate) table: Table,
@@ -69,11 +76,9 @@ impl<'a> Writer<'a> {
         open.writer.write(batch)
     }
 
-    fn cut(&mut self) -> Result<()> {
-        for open in self.files.values_mut() {
-            if open.writer.in_progress_rows() >= LEAST {
-                open.writer.flush()?;
-            }
+    fn flush(&mut self) -> Result<()> {
+        for open in self.files.values_mut().filter(|open| open.is_ready()) {
+            open.writer.flush()?;
         }
         Ok(())
     }
@@ -116,14 +121,23 @@ impl Take for Writer<'_> {
         self.note(written)
     }
 
-    fn sync(&mut self) -> ControlFlow<()> {
-        let cut = self.cut();
-        self.note(cut)
+    fn sync(&mut self) -> ControlFlow<(), bool> {
+        match (self.ended)() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(self.files.values().any(Open::is_ready)),
+        }
+    }
+
+    fn cut(&mut self) -> ControlFlow<()> {
+        let flushed = self.flush();
+        self.note(flushed)
     }
 }
 
-/// How the columns of a table are written. What grows from row to row is stored as
-/// differences; everything else has few values, and a dictionary.
+/// How the columns of a table are written. Numbers of what happened are stored as
+/// differences; addresses and names have few values, and a dictionary. The least and the
+/// greatest value cost a comparison for each row, so they are there for what queries select
+/// row groups by: times, addresses and contexts.
 fn properties(table: Table) -> WriterProperties {
     let metadata = table.metadata().into_iter();
     let metadata = metadata.map(|(key, value)| KeyValue::new(key, value));
@@ -135,17 +149,26 @@ fn properties(table: Table) -> WriterProperties {
         .set_created_by(format!("hartrace {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(metadata.collect()));
     for column in table.columns() {
-        let grows = match column.name {
+        let path = ColumnPath::from(column.name);
+        let is_delta = match column.name {
             "begin" | "begin_time" | "end_time" | "time" | "position" => true,
+            "thread" | "depth" | "instructions" | "cycles" => true,
             "end" => matches!(table, Table::Calls | Table::Traps),
             "start" => table.is_of_program(),
             _ => false,
         };
-        if grows {
-            let path = ColumnPath::from(column.name);
+        if is_delta {
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+                .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+        let selects = match column.name {
+            "begin" | "end" | "start" | "time" | "begin_time" | "end_time" | "position" => true,
+            "address" | "pc" | "site" | "next" | "handler" | "context" => true,
+            _ => false,
+        };
+        if !selects {
+            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
     }
     properties.build()

@@ -331,10 +331,11 @@ impl Take for Sending<'_> {
     }
 
     /// A query that has gone away is noticed where there are no rows, too.
-    fn sync(&mut self) -> ControlFlow<()> {
+    fn sync(&mut self) -> ControlFlow<(), bool> {
         if self.task.out.is_closed() {
             self.ended = ControlFlow::Break(());
         }
-        self.ended
+        self.ended?;
+        ControlFlow::Continue(false)
     }
 }

@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator, TryCast};
-use hartrace_tables::{Bounds, Index, Table, Zone};
+use hartrace_tables::{Index, Table, Zone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -137,11 +137,11 @@ impl Limits {
         }
     }
 
-    fn allows(&self, name: &str, bounds: Bounds) -> bool {
-        let Some((low, high)) = self.numbers.get(name) else {
-            return true;
-        };
-        !bounds.is_empty() && bounds.min <= *high && bounds.max >= *low
+    /// Whether a column may have a wanted value, if `meet` says whether it has one from one
+    /// number to another.
+    fn allows(&self, name: &str, meet: impl FnOnce(u64, u64) -> bool) -> bool {
+        let limits = self.numbers.get(name);
+        limits.is_none_or(|(low, high)| meet(*low, *high))
     }
 
     /// Whether rows of a trace may be wanted.
@@ -155,13 +155,7 @@ impl Limits {
     #[must_use]
     pub fn allows_hart(&self, hart: u32) -> bool {
         let hart = u64::from(hart);
-        self.allows(
-            "hart",
-            Bounds {
-                min: hart,
-                max: hart,
-            },
-        )
+        self.allows("hart", |low, high| (low..=high).contains(&hart))
     }
 
     /// Whether rows of a table in a stretch may be wanted, which has these zones.
@@ -195,11 +189,11 @@ impl Limits {
         contexts
             && functions
             && self.allows_hart(zone.hart)
-            && self.allows("begin", zone.begin)
-            && (!has("end_time") || self.allows("end", zone.end))
-            && self.allows("begin_time", zone.begin_time)
-            && self.allows("end_time", zone.end_time)
-            && (!has("time") || self.allows("time", zone.begin_time))
+            && self.allows("begin", |low, high| zone.begin.meet(low, high))
+            && (!has("end_time") || self.allows("end", |low, high| zone.end.meet(low, high)))
+            && self.allows("begin_time", |low, high| zone.begin_time.meet(low, high))
+            && self.allows("end_time", |low, high| zone.end_time.meet(low, high))
+            && (!has("time") || self.allows("time", |low, high| zone.begin_time.meet(low, high)))
     }
 }
 

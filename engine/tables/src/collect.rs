@@ -20,8 +20,14 @@ pub trait Take {
     /// wanted, without `trace` and `hart`.
     fn batch(&mut self, table: Table, hart: u32, batch: RecordBatch) -> ControlFlow<()>;
 
+    /// The reader has come to a synchronisation point. Whether the rows before it are wanted
+    /// at once, though they do not fill a batch; [`Take::cut`] follows them.
+    fn sync(&mut self) -> ControlFlow<(), bool> {
+        ControlFlow::Continue(false)
+    }
+
     /// The next rows begin after a synchronisation point.
-    fn sync(&mut self) -> ControlFlow<()> {
+    fn cut(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -55,6 +61,14 @@ impl Wanted {
         tables
             .find(|(known, _)| *known == table)
             .map(|found| found.1)
+    }
+
+    /// The same without a table.
+    pub(crate) fn without(&self, table: Table) -> Wanted {
+        let others = self.tables.iter().filter(|(known, _)| *known != table);
+        Wanted {
+            tables: others.copied().collect(),
+        }
     }
 
     /// Whether a time is wanted.
@@ -378,11 +392,14 @@ impl<'a, 't> Collector<'a, 't> {
         }
     }
 
-    /// A stretch ends at a position: all its rows, and what they have in common.
+    /// A stretch ends at a position: what its rows have in common.
     fn sync(&mut self, position: u64) -> Vec<crate::zone::Zone> {
-        self.give_rest();
         if !self.ended {
-            self.ended |= self.out.sync().is_break();
+            self.ended = match self.out.sync() {
+                ControlFlow::Break(()) => true,
+                ControlFlow::Continue(false) => false,
+                ControlFlow::Continue(true) => self.give().is_break() || self.out.cut().is_break(),
+            };
         }
         let zones = self.take_zones();
         if let Some(flow) = &mut self.flow {

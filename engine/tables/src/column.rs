@@ -3,9 +3,10 @@
 //! A column that is not wanted takes no values. Names are numbers while rows are made; their
 //! text is added once per batch, as the dictionary of the column.
 
-use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
+use arrow_array::builder::BooleanBuilder;
 use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, DictionaryArray, StringArray};
+use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, StringArray};
+use arrow_buffer::{NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::DataType;
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -35,15 +36,21 @@ pub(crate) trait Column {
 /// Numbers.
 pub(crate) struct Numbers<T: ArrowPrimitiveType> {
     wanted: bool,
-    builder: PrimitiveBuilder<T>,
+    values: Vec<T::Native>,
 }
 
 impl<T: ArrowPrimitiveType> Numbers<T> {
     #[inline]
     pub(crate) fn push(&mut self, value: T::Native) {
         if self.wanted {
-            self.builder.append_value(value);
+            self.values.push(value);
         }
+    }
+
+    /// The numbers; the next ones have a place of the same size.
+    fn values(&mut self) -> ScalarBuffer<T::Native> {
+        let next = Vec::with_capacity(self.values.len());
+        std::mem::replace(&mut self.values, next).into()
     }
 }
 
@@ -55,24 +62,77 @@ impl<T: ArrowPrimitiveType> Column for Numbers<T> {
     }
 
     fn new(wanted: bool) -> Self {
-        let builder = PrimitiveBuilder::with_capacity(0);
-        Numbers { wanted, builder }
+        let values = Vec::new();
+        Numbers { wanted, values }
     }
 
     fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
-        self.wanted.then(|| Arc::new(self.builder.finish()) as _)
+        let wanted = self.wanted;
+        wanted.then(|| Arc::new(PrimitiveArray::<T>::new(self.values(), None)) as _)
     }
 }
 
 /// Numbers that may be unknown.
-pub(crate) struct Maybe<T: ArrowPrimitiveType>(Numbers<T>);
+pub(crate) struct Maybe<T: ArrowPrimitiveType> {
+    numbers: Numbers<T>,
+    known: Known,
+}
+
+/// Which numbers are known: mostly all of them, or none.
+enum Known {
+    /// Like the first.
+    Same(bool),
+    Each(NullBufferBuilder),
+}
+
+impl Known {
+    /// One more, after so many.
+    #[inline]
+    fn push(&mut self, is_known: bool, before: usize) {
+        match self {
+            Known::Same(same) if *same == is_known => {}
+            Known::Same(same) if before == 0 => *same = is_known,
+            _ => self.push_other(is_known, before),
+        }
+    }
+
+    fn push_other(&mut self, is_known: bool, before: usize) {
+        if let Known::Same(same) = *self {
+            let mut each = NullBufferBuilder::new(before);
+            match same {
+                true => each.append_n_non_nulls(before),
+                false => each.append_n_nulls(before),
+            }
+            *self = Known::Each(each);
+        }
+        if let Known::Each(each) = self {
+            each.append(is_known);
+        }
+    }
+
+    /// Those of so many numbers that are not known.
+    fn take(&mut self, count: usize) -> Option<NullBuffer> {
+        match std::mem::replace(self, Known::Same(true)) {
+            Known::Same(true) => None,
+            Known::Same(false) => Some(NullBuffer::new_null(count)),
+            Known::Each(mut each) => each.finish(),
+        }
+    }
+}
 
 impl<T: ArrowPrimitiveType> Maybe<T> {
     #[inline]
     pub(crate) fn push(&mut self, value: Option<T::Native>) {
-        if self.0.wanted {
-            self.0.builder.append_option(value);
+        if self.numbers.wanted {
+            self.known.push(value.is_some(), self.numbers.values.len());
+            self.numbers.values.push(value.unwrap_or_default());
         }
+    }
+
+    fn array(&mut self) -> PrimitiveArray<T> {
+        let values = self.numbers.values();
+        let nulls = self.known.take(values.len());
+        PrimitiveArray::new(values, nulls)
     }
 }
 
@@ -84,11 +144,15 @@ impl<T: ArrowPrimitiveType> Column for Maybe<T> {
     }
 
     fn new(wanted: bool) -> Self {
-        Maybe(Numbers::new(wanted))
+        Maybe {
+            numbers: Numbers::new(wanted),
+            known: Known::Same(true),
+        }
     }
 
-    fn take(&mut self, functions: &Arc<StringArray>) -> Option<ArrayRef> {
-        self.0.take(functions)
+    fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
+        let wanted = self.numbers.wanted;
+        wanted.then(|| Arc::new(self.array()) as _)
     }
 }
 
@@ -130,23 +194,16 @@ impl Column for Flag {
     }
 }
 
-/// Keys of names, and the names.
-struct Keys {
-    wanted: bool,
-    builder: PrimitiveBuilder<Int32Type>,
-}
+/// Keys of names.
+type Keys = Maybe<Int32Type>;
 
 impl Keys {
-    fn new(wanted: bool) -> Keys {
-        let builder = PrimitiveBuilder::with_capacity(0);
-        Keys { wanted, builder }
-    }
-
-    fn take(&mut self, names: &Arc<StringArray>) -> Option<ArrayRef> {
-        if !self.wanted {
+    /// With their names, if they are wanted.
+    fn named(&mut self, names: &Arc<StringArray>) -> Option<ArrayRef> {
+        if !self.numbers.wanted {
             return None;
         }
-        let keys = self.builder.finish();
+        let keys = self.array();
         let rows = keys.len();
         // Every key was made for these names.
         let made = DictionaryArray::try_new(keys, Arc::clone(names) as _);
@@ -163,9 +220,7 @@ pub(crate) struct Function(Keys);
 impl Function {
     #[inline]
     pub(crate) fn push(&mut self, key: Option<i32>) {
-        if self.0.wanted {
-            self.0.builder.append_option(key);
-        }
+        self.0.push(key);
     }
 }
 
@@ -181,7 +236,7 @@ impl Column for Function {
     }
 
     fn take(&mut self, functions: &Arc<StringArray>) -> Option<ArrayRef> {
-        self.0.take(functions)
+        self.0.named(functions)
     }
 }
 
@@ -200,9 +255,7 @@ pub(crate) struct Word<W> {
 impl<W: Words> Word<W> {
     #[inline]
     pub(crate) fn push(&mut self, word: Option<u8>) {
-        if self.keys.wanted {
-            self.keys.builder.append_option(word.map(i32::from));
-        }
+        self.keys.push(word.map(i32::from));
     }
 }
 
@@ -222,7 +275,7 @@ impl<W: Words> Column for Word<W> {
     }
 
     fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
-        self.keys.take(&self.names)
+        self.keys.named(&self.names)
     }
 }
 
@@ -235,7 +288,7 @@ pub(crate) struct Text {
 
 impl Text {
     pub(crate) fn push(&mut self, text: Option<&str>) {
-        if !self.keys.wanted {
+        if !self.keys.numbers.wanted {
             return;
         }
         let key = text.map(|text| match self.known.get(text) {
@@ -247,7 +300,7 @@ impl Text {
                 key
             }
         });
-        self.keys.builder.append_option(key);
+        self.keys.push(key);
     }
 }
 
@@ -268,7 +321,7 @@ impl Column for Text {
 
     fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
         let names = Arc::new(StringArray::from_iter_values(&self.names));
-        let taken = self.keys.take(&names);
+        let taken = self.keys.named(&names);
         self.known.clear();
         self.names.clear();
         taken

@@ -120,7 +120,7 @@ impl<'a> Flow<'a> {
         let known = self.harts.iter().position(|(known, _)| *known == id);
         self.recent = known.unwrap_or_else(|| {
             let mut zone = Zone::new(Table::Runs, id.0);
-            zone.begin.add(0);
+            zone.begin.reach(0);
             zone.add_context(None);
             let hart = HartFlow {
                 runs: self.tables.runs.map(Runs::new),
@@ -154,6 +154,12 @@ impl<'a> Flow<'a> {
             return;
         }
         let hart = self.hart(id);
+        let insns = |runs: &[Run]| runs.iter().map(|run| u64::from(run.insns)).sum::<u64>();
+        if runs.last().is_some_and(|run| !goes_on(run)) {
+            hart.open = None;
+            hart.insn += insns(runs);
+            return;
+        }
         let ended = runs.iter().rposition(|run| !goes_on(run));
         let (before, rest) = match ended {
             Some(at) => {
@@ -162,7 +168,7 @@ impl<'a> Flow<'a> {
             }
             None => (&[][..], runs),
         };
-        hart.insn += before.iter().map(|run| u64::from(run.insns)).sum::<u64>();
+        hart.insn += insns(before);
         for run in rest {
             hart.run(run, position);
         }
@@ -177,7 +183,7 @@ impl<'a> Flow<'a> {
             Event::Time(time) => {
                 hart.next_time = Some(*time);
                 hart.last_time = Some(*time);
-                hart.zone.begin_time.add(*time);
+                hart.zone.begin_time.reach(*time);
                 false
             }
             Event::Trap(_) => hart.end_stretch(TRAP, None),
@@ -230,15 +236,15 @@ impl<'a> Flow<'a> {
             let mut next = Zone::new(Table::Runs, id.0);
             let open = hart.open.as_ref();
             next.begin
-                .add(hart.insn - open.map_or(0, |open| open.insns));
+                .reach(hart.insn - open.map_or(0, |open| open.insns));
             let times = open.and_then(|open| open.time).into_iter();
             let times = times.chain(hart.last_time);
-            times.for_each(|time| next.begin_time.add(time));
+            times.for_each(|time| next.begin_time.reach(time));
             next.add_context(hart.context);
             let mut zone = std::mem::replace(&mut hart.zone, next);
-            zone.begin.add(hart.insn);
-            zone.end = zone.begin;
-            zone.end_time = zone.begin_time;
+            zone.begin.reach(hart.insn);
+            zone.end = zone.begin.bounds();
+            zone.end_time = zone.begin_time.bounds();
             zone.contexts.sort_unstable();
             zone
         });

@@ -6,7 +6,7 @@ use hartrace_flow::{Checkpoint, Packer, Unpacker};
 use serde::{Deserialize, Serialize};
 
 /// The first bytes of an index.
-const MAGIC: &[u8] = b"hartrace table index 1\n";
+const MAGIC: &[u8] = b"hartrace table index 2\n";
 
 /// A place in a trace where a reader can start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -54,7 +54,7 @@ pub use index::{Index, Stop, Stretch};
 pub use scan::{Read, Span};
 pub use source::{Given, Opened, TraceSource};
 pub use table::{ColumnInfo, Projection, TABLE_KEY, Table, VERSION, VERSION_KEY};
-pub use zone::{Bounds, Zone};
+pub use zone::{Begins, Bounds, Zone};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use crate::{messages, program};
 use hartrace_capture::cache::Cache;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::Decoded;
+use hartrace_capture::trace::{Decoded, Settings};
 use hartrace_print::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -50,6 +50,7 @@ impl Opened {
         out: &mut dyn Take,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Read, Error> {
+        let wanted = &self.possible(wanted);
         if let Some(projection) = wanted.of(Table::Functions)
             && program::functions(self, projection, out).is_break()
         {
@@ -93,6 +94,16 @@ impl Opened {
         })
     }
 
+    /// What is wanted, but for rows that such a trace cannot have: who waits for accesses
+    /// looks at each run.
+    fn possible(&self, wanted: &Wanted) -> Wanted {
+        let settings = self.replay.settings();
+        match settings.has_data() || matches!(settings, Settings::Tandem(_)) {
+            true => wanted.clone(),
+            false => wanted.without(Table::Accesses),
+        }
+    }
+
     fn decode(
         &self,
         feed: &mut Feed<'_, '_>,
@@ -100,10 +111,7 @@ impl Opened {
     ) -> Result<Decoded, Error> {
         let (image, replay) = (&self.image, &self.replay);
         let decoded = if self.can_start_anywhere() {
-            let mut counting = replay.counting();
-            replay.decode(image, None, feed, &mut counting, &mut |_, done| {
-                progress(done);
-            })
+            replay.decode(image, None, feed, None, &mut |_, done| progress(done))
         } else {
             replay.part(image, None, (None, None), feed)
         };
@@ -121,6 +129,7 @@ impl Opened {
         wanted: &Wanted,
         out: &mut dyn Take,
     ) -> Result<Decoded, Error> {
+        let wanted = &self.possible(wanted);
         let purpose = Purpose {
             timed: wanted.has_time() && self.has_time(),
             ..Purpose::default()

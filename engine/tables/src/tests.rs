@@ -70,8 +70,13 @@ impl Take for Rows {
         }
     }
 
-    fn sync(&mut self) -> ControlFlow<()> {
+    fn sync(&mut self) -> ControlFlow<(), bool> {
         self.syncs += 1;
+        ControlFlow::Continue(self.syncs.is_multiple_of(2))
+    }
+
+    fn cut(&mut self) -> ControlFlow<()> {
+        assert!(self.syncs.is_multiple_of(2));
         ControlFlow::Continue(())
     }
 }
@@ -264,21 +269,21 @@ fn check_zone(zone: &crate::Zone, index: &Index, rows: &[String]) {
         assert_eq!(count, rows.len() as u64);
     }
     for row in rows {
-        let times = match zone.table {
-            Table::Runs => [("begin", zone.begin), ("time", zone.begin_time)].to_vec(),
-            _ => [
-                ("begin", zone.begin),
-                ("end", zone.end),
-                ("begin_time", zone.begin_time),
-                ("end_time", zone.end_time),
-            ]
-            .to_vec(),
+        let columns: &[&str] = match zone.table {
+            Table::Runs => &["begin", "time"],
+            _ => &["begin", "end", "begin_time", "end_time"],
         };
-        for (column, bounds) in times {
-            let value = naive::value(row, column);
-            let within =
-                value == "-" || (bounds.min..=bounds.max).contains(&value.parse::<u64>().unwrap());
-            assert!(within, "{column} of {row}: {bounds:?}");
+        for column in columns {
+            let Ok(value) = naive::value(row, column).parse() else {
+                continue;
+            };
+            let within = match *column {
+                "begin" => zone.begin.meet(value, value),
+                "end" => zone.end.meet(value, value),
+                "end_time" => zone.end_time.meet(value, value),
+                _ => zone.begin_time.meet(value, value),
+            };
+            assert!(within, "{column} of {row}: {zone:?}");
         }
         let context = naive::value(row, "context").parse().ok();
         assert!(
@@ -292,6 +297,27 @@ fn check_zone(zone: &crate::Zone, index: &Index, rows: &[String]) {
             assert!(zone.functions.binary_search(&key).is_ok(), "{row}");
         }
     }
+}
+
+/// A row that began long ago does not hide where the others begin.
+#[test]
+fn begins_of_long_ago_are_known_one_by_one() {
+    let mut begins = crate::Begins::NONE;
+    (1000..1100).for_each(|begin| begins.add(begin));
+    [500, 3].into_iter().for_each(|begin| begins.add(begin));
+    for (low, high, met) in [
+        (0, 2, false),
+        (3, 3, true),
+        (4, 499, false),
+        (500, 500, true),
+        (501, 999, false),
+        (1000, 1000, true),
+        (1099, 2000, true),
+        (1100, u64::MAX, false),
+    ] {
+        assert_eq!(begins.meet(low, high), met, "{low} to {high}");
+    }
+    assert_eq!(begins.bounds(), crate::Bounds { min: 3, max: 1099 });
 }
 
 /// Who has enough rows gets no more, and no index.

@@ -32,6 +32,12 @@ impl Bounds {
         self.min > self.max
     }
 
+    /// Whether it has numbers from one to another.
+    #[must_use]
+    pub const fn meet(&self, low: u64, high: u64) -> bool {
+        !self.is_empty() && self.min <= high && self.max >= low
+    }
+
     fn save(self, out: &mut Packer) {
         out.number(self.is_empty().into());
         if !self.is_empty() {
@@ -50,6 +56,88 @@ impl Bounds {
     }
 }
 
+/// Where rows begin. Most begin in the stretch in which they end; the few that began long
+/// before it, such as `main` at the end of a trace, are known one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begins {
+    /// The least, in order.
+    first: Vec<u64>,
+    /// All others.
+    others: Bounds,
+}
+
+impl Begins {
+    /// How many are known one by one.
+    const FIRST: usize = 16;
+
+    /// No rows.
+    pub(crate) const NONE: Begins = Begins {
+        first: Vec::new(),
+        others: Bounds::EMPTY,
+    };
+
+    /// The begin of a row.
+    #[inline]
+    pub(crate) fn add(&mut self, begin: u64) {
+        match self.first.last() {
+            Some(last) if self.first.len() == Begins::FIRST && begin >= *last => {
+                self.others.add(begin);
+            }
+            _ => self.add_first(begin),
+        }
+    }
+
+    fn add_first(&mut self, begin: u64) {
+        if self.first.len() == Begins::FIRST
+            && let Some(last) = self.first.pop()
+        {
+            self.others.add(last);
+        }
+        let place = self.first.partition_point(|known| *known <= begin);
+        self.first.insert(place, begin);
+    }
+
+    /// A place between which and the others rows may begin.
+    pub(crate) fn reach(&mut self, place: u64) {
+        self.others.add(place);
+    }
+
+    /// All in one piece.
+    pub(crate) fn bounds(&self) -> Bounds {
+        let mut bounds = self.others;
+        let ends = [self.first.first(), self.first.last()];
+        ends.into_iter().flatten().for_each(|end| bounds.add(*end));
+        bounds
+    }
+
+    /// Whether a row may begin from one place to another.
+    #[must_use]
+    pub fn meet(&self, low: u64, high: u64) -> bool {
+        self.others.meet(low, high) || self.first.iter().any(|begin| (low..=high).contains(begin))
+    }
+
+    fn save(&self, out: &mut Packer) {
+        out.number(self.first.len() as u64);
+        let mut before = 0;
+        for begin in &self.first {
+            out.number(begin.wrapping_sub(before));
+            before = *begin;
+        }
+        self.others.save(out);
+    }
+
+    fn restore(saved: &mut Unpacker<'_>) -> Option<Begins> {
+        let mut begins = Begins::NONE;
+        let mut before = 0u64;
+        for _ in 0..saved.count()? {
+            before = before.wrapping_add(saved.number()?);
+            begins.first.push(before);
+        }
+        begins.others = Bounds::restore(saved)?;
+        Some(begins)
+    }
+}
+
 /// The rows of a table and a hart in a stretch of a trace.
 ///
 /// A row is in the stretch in which it ends.
@@ -62,11 +150,11 @@ pub struct Zone {
     /// How many rows there are; `None` if they were not counted.
     pub rows: Option<u64>,
     /// Their begins, in instructions.
-    pub begin: Bounds,
+    pub begin: Begins,
     /// Their ends.
     pub end: Bounds,
     /// The times of their begins, where they are known.
-    pub begin_time: Bounds,
+    pub begin_time: Begins,
     /// The times of their ends.
     pub end_time: Bounds,
     /// Their contexts, sorted; `None` for one that is not known.
@@ -81,9 +169,9 @@ impl Zone {
             table,
             hart,
             rows: None,
-            begin: Bounds::EMPTY,
+            begin: Begins::NONE,
             end: Bounds::EMPTY,
-            begin_time: Bounds::EMPTY,
+            begin_time: Begins::NONE,
             end_time: Bounds::EMPTY,
             contexts: Vec::new(),
             functions: Vec::new(),
@@ -102,9 +190,10 @@ impl Zone {
         out.number(self.table as u64);
         out.number(self.hart.into());
         out.option(self.rows);
-        for bounds in [self.begin, self.end, self.begin_time, self.end_time] {
-            bounds.save(out);
-        }
+        self.begin.save(out);
+        self.begin_time.save(out);
+        self.end.save(out);
+        self.end_time.save(out);
         out.number(self.contexts.len() as u64);
         self.contexts
             .iter()
@@ -124,9 +213,9 @@ impl Zone {
             u32::try_from(saved.number()?).ok()?,
         );
         zone.rows = saved.option()?;
-        zone.begin = Bounds::restore(saved)?;
+        zone.begin = Begins::restore(saved)?;
+        zone.begin_time = Begins::restore(saved)?;
         zone.end = Bounds::restore(saved)?;
-        zone.begin_time = Bounds::restore(saved)?;
         zone.end_time = Bounds::restore(saved)?;
         for _ in 0..saved.count()? {
             zone.contexts.push(saved.option()?);

@@ -100,7 +100,7 @@ impl Replay {
 
     /// Gives the events of the hart `only`, or of all, to `out`, with marks, until it breaks.
     /// Now and then `after` gets what was decoded so far, and the number of bytes that are
-    /// done.
+    /// done. `counting` counts messages, if that is wanted.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Replay {
         image: &Image,
         only: Option<HartId>,
         out: &mut dyn Marked,
-        counting: &mut Counting,
+        mut counting: Option<&mut Counting>,
         after: &mut dyn FnMut(&Decoded, u64),
     ) -> Result<Decoded, SettingsError> {
         let bytes: &[u8] = &self.bytes;
@@ -140,7 +140,9 @@ impl Replay {
             while at < goal {
                 let length = Growth::step(at as u64, STEP).min(goal - at);
                 let step = bytes.get(at..at + length).unwrap_or_default();
-                counting.feed(step);
+                if let Some(counting) = &mut counting {
+                    counting.feed(step);
+                }
                 feed(&mut decoder, step, &mut out);
                 at += length;
                 after(&out.decoded, at as u64);
@@ -162,7 +164,9 @@ impl Replay {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let used = probe.feed(rest.get(..STEP).unwrap_or(rest), &mut Pause);
                 let message = rest.get(..used).unwrap_or_default();
-                counting.feed(message);
+                if let Some(counting) = &mut counting {
+                    counting.feed(message);
+                }
                 feed(&mut decoder, message, &mut out);
                 at += used;
             }

@@ -46,7 +46,7 @@ fn parts_are_the_same_as_in_the_whole() {
             assert!(bytes >= done);
             done = bytes;
         };
-        let decoded = replay.decode(&image, None, &mut all, &mut counting, &mut after);
+        let decoded = replay.decode(&image, None, &mut all, Some(&mut counting), &mut after);
         assert_eq!(decoded.unwrap().gaps, 0);
         assert_eq!(done, bytes.len() as u64);
         assert_eq!(counting.finish().bytes(), done);
@@ -97,7 +97,7 @@ fn noise_has_no_checkpoints() {
         let replay = trace(&settings, &bytes).replay().unwrap();
         let (mut all, mut counting) = (Keep::default(), replay.counting());
         let mut after = |_: &Decoded, _| {};
-        let decoded = replay.decode(&image, None, &mut all, &mut counting, &mut after);
+        let decoded = replay.decode(&image, None, &mut all, Some(&mut counting), &mut after);
         assert_eq!(decoded.unwrap().instructions, 0);
         assert!(all.marks.is_empty());
     }
