@@ -88,10 +88,48 @@ impl TraceExec {
     pub fn works(&self) -> &[Vec<Work>] {
         &self.works
     }
-}
 
-impl DisplayAs for TraceExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The table.
+    pub(crate) const fn table(&self) -> Table {
+        self.table
+    }
+
+    /// How much of the traces is decoded.
+    pub(crate) const fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// What the filters say.
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Decodes works on a thread of its own.
+    pub(crate) fn start(&self, partition: usize, works: Vec<Work>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.schema);
+        let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), WAITING);
+        let counter =
+            |name: &'static str| MetricBuilder::new(&self.metrics).counter(name, partition);
+        let task = Task {
+            works,
+            pool: Arc::clone(&self.pool),
+            wanted: Wanted::only(self.table, self.projection),
+            limits: self.limits.clone(),
+            schema,
+            out: builder.tx(),
+            rows: MetricBuilder::new(&self.metrics).output_rows(partition),
+            bytes: counter("bytes_decoded"),
+            instructions: counter("instructions_decoded"),
+        };
+        builder.spawn_blocking(move || {
+            task.run();
+            Ok(())
+        });
+        builder.build()
+    }
+
+    /// What a line of EXPLAIN says, with so many partitions.
+    pub(crate) fn describe(&self, f: &mut fmt::Formatter<'_>, partitions: usize) -> fmt::Result {
         let Extent {
             stretches,
             all_stretches,
@@ -99,7 +137,7 @@ impl DisplayAs for TraceExec {
             all_bytes,
             whole,
         } = self.extent;
-        let (table, partitions) = (self.table, self.works.len());
+        let table = self.table;
         write!(f, "TraceExec: table={table}, partitions={partitions}")?;
         if whole > 0 {
             write!(f, ", whole_traces={whole}")?;
@@ -108,13 +146,15 @@ impl DisplayAs for TraceExec {
             write!(f, ", stretches={stretches} of {all_stretches}")?;
             write!(f, ", bytes={bytes} of {all_bytes}")?;
         }
-        let names: Vec<&str> = self
-            .schema
-            .fields()
-            .iter()
-            .map(|f| f.name().as_str())
-            .collect();
+        let fields = self.schema.fields().iter();
+        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
         write!(f, ", columns=[{}]", names.join(", "))
+    }
+}
+
+impl DisplayAs for TraceExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(f, self.works.len())
     }
 }
 
@@ -155,26 +195,8 @@ impl ExecutionPlan for TraceExec {
     }
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let schema = Arc::clone(&self.schema);
-        let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), WAITING);
-        let counter =
-            |name: &'static str| MetricBuilder::new(&self.metrics).counter(name, partition);
-        let task = Task {
-            works: self.works.get(partition).cloned().unwrap_or_default(),
-            pool: Arc::clone(&self.pool),
-            wanted: Wanted::only(self.table, self.projection),
-            limits: self.limits.clone(),
-            schema,
-            out: builder.tx(),
-            rows: MetricBuilder::new(&self.metrics).output_rows(partition),
-            bytes: counter("bytes_decoded"),
-            instructions: counter("instructions_decoded"),
-        };
-        builder.spawn_blocking(move || {
-            task.run();
-            Ok(())
-        });
-        Ok(builder.build())
+        let works = self.works.get(partition).cloned().unwrap_or_default();
+        Ok(self.start(partition, works))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
