@@ -4,11 +4,8 @@ use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::provider::external;
 use crate::work::{Extent, Work};
-use datafusion::arrow::array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, StringArray, UInt32Array,
-};
-use datafusion::arrow::datatypes::{Int32Type, SchemaRef};
-use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -21,7 +18,7 @@ use datafusion::physical_plan::metrics::{
 };
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use hartrace_tables::{Error, Projection, Table, Take, Wanted};
+use hartrace_tables::{Completer, Error, Projection, Table, Take, Wanted};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -279,7 +276,7 @@ impl Task {
 /// Gives batches to the query, with the columns of the trace and the hart.
 struct Sending<'t> {
     task: &'t Task,
-    trace: Arc<StringArray>,
+    completer: Completer,
     ended: ControlFlow<()>,
 }
 
@@ -287,31 +284,9 @@ impl<'t> Sending<'t> {
     fn new(task: &'t Task, trace: &str) -> Sending<'t> {
         Sending {
             task,
-            trace: Arc::new(StringArray::from(vec![trace])),
+            completer: Completer::new(Arc::clone(&task.schema), trace),
             ended: ControlFlow::Continue(()),
         }
-    }
-
-    fn complete(&self, hart: u32, batch: &RecordBatch) -> Result<RecordBatch> {
-        let rows = batch.num_rows();
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        for field in self.task.schema.fields() {
-            let own = batch.column_by_name(field.name());
-            columns.push(match (field.name().as_str(), own) {
-                (_, Some(own)) => Arc::clone(own),
-                ("trace", None) => {
-                    let keys = Int32Array::from_value(0, rows);
-                    let names = Arc::clone(&self.trace) as Arc<dyn Array>;
-                    Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names)?)
-                }
-                (_, None) => Arc::new(UInt32Array::from_value(hart, rows)),
-            });
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let schema = Arc::clone(&self.task.schema);
-        Ok(RecordBatch::try_new_with_options(
-            schema, columns, &options,
-        )?)
     }
 }
 
@@ -320,11 +295,16 @@ impl Take for Sending<'_> {
         if !self.task.limits.allows_hart(hart) {
             return ControlFlow::Continue(());
         }
-        let batch = self.complete(hart, &batch);
+        let batch = self.completer.complete(hart, &batch);
         self.task
             .rows
             .add(batch.as_ref().map_or(0, RecordBatch::num_rows));
-        if self.task.out.blocking_send(batch).is_err() {
+        if self
+            .task
+            .out
+            .blocking_send(batch.map_err(Into::into))
+            .is_err()
+        {
             self.ended = ControlFlow::Break(());
         }
         self.ended

@@ -1,6 +1,6 @@
 //! A table in the Parquet files of an export, in a folder or in an object store.
 
-use crate::provider::{external, full_schema};
+use crate::provider::external;
 use crate::store;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::TableProvider;
@@ -63,7 +63,7 @@ pub(crate) fn table(table: Table, folders: &[PathBuf]) -> Result<Arc<dyn TablePr
         .with_listing_options(options)
         .with_schema(table.schema(Projection::ALL));
     let listing = Arc::new(ListingTable::try_new(config)?);
-    let columns = full_schema(table);
+    let columns = table.full_schema();
     let columns = columns.fields().iter().map(|field| col(field.name()));
     let plan = LogicalPlanBuilder::scan(table.name(), provider_as_source(listing), None)?
         .project(columns)?

@@ -170,6 +170,7 @@ fn absolute(given: &Given) -> Given {
         debug: given.debug.iter().map(path).collect(),
         config: given.config.iter().map(path).collect(),
         isa: given.isa.clone(),
+        log_format: given.log_format.clone(),
     }
 }
 

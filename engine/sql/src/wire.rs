@@ -3,7 +3,7 @@
 use crate::codec::Sessions;
 use crate::exec::TraceExec;
 use crate::limits::Limits;
-use crate::provider::{external, full_schema};
+use crate::provider::external;
 use crate::work::{Extent, Work};
 use datafusion::arrow::array::{
     Array as _, AsArray as _, BinaryBuilder, RecordBatch, StringBuilder, UInt32Builder,
@@ -101,7 +101,7 @@ impl SentExec {
         sessions: &Sessions,
     ) -> Result<SentExec> {
         let table = header.table;
-        let full = full_schema(table);
+        let full = table.full_schema();
         let mut columns = Vec::new();
         for name in &header.columns {
             columns.push(full.index_of(name)?);

@@ -38,7 +38,7 @@ fn works() -> Vec<Vec<Work>> {
 
 fn plan() -> Arc<dyn ExecutionPlan> {
     let table = Table::Calls;
-    let schema = full_schema(table).project(&[0, 3]).unwrap();
+    let schema = table.full_schema().project(&[0, 3]).unwrap();
     let extent = Extent {
         bytes: 3,
         all_bytes: 4,
@@ -138,7 +138,7 @@ fn damaged_plans_are_refused() {
             "{end}"
         );
     }
-    let batch = RecordBatch::new_empty(full_schema(Table::Calls));
+    let batch = RecordBatch::new_empty(Table::Calls.full_schema());
     assert!(Received::new(&batch, &[]).is_none());
     // A given that is not there.
     let batch = to_batch(&self::works()[0], &mut Vec::new()).unwrap();
