@@ -15,7 +15,7 @@ fn class(code: &str) -> &'static str {
         Some("HT01") => "FormatError",
         Some("HT02") => "ConfigError",
         Some("HT03") => "UsageError",
-        Some("HT04") => "RunError",
+        Some("HT05") => "RunError",
         _ => "HartraceError",
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, ThreadId};
+use std::time::Instant;
 
 /// Batches that wait for the consumer.
 const WAITING: usize = 4;
@@ -22,6 +23,8 @@ pub(crate) struct Stream {
     unwanted: Arc<AtomicBool>,
     /// The thread that asked for it: if it also reads, it looks for Ctrl-C.
     owner: ThreadId,
+    /// When it looked last.
+    looked: Instant,
     ended: bool,
 }
 
@@ -55,23 +58,23 @@ impl Stream {
             from,
             unwanted,
             owner: thread::current().id(),
+            looked: Instant::now(),
             ended: false,
         })
     }
 
-    /// Looks for Ctrl-C. The exception cannot pass through the consumer, so the signal is raised
-    /// again for the next code in Python, and the consumer gets an error.
-    fn interrupted(&self) -> Option<ArrowError> {
-        if thread::current().id() != self.owner {
+    /// Looks for Ctrl-C. The exception cannot pass through the consumer: it gets an error, and
+    /// the exception is raised when code in Python runs again.
+    fn interrupted(&mut self) -> Option<ArrowError> {
+        if self.looked.elapsed() < PATIENCE || thread::current().id() != self.owner {
             return None;
         }
+        self.looked = Instant::now();
         let pressed = Python::try_attach(|py| match py.check_signals() {
             Ok(()) => false,
-            Err(_) => {
-                // Without it there is the error of the consumer.
-                let _ = py
-                    .import("_thread")
-                    .and_then(|thread| thread.call_method0("interrupt_main"));
+            Err(exception) => {
+                // Without it there is still the error of the consumer.
+                let _ = raise_soon(py, &exception);
                 true
             }
         });
@@ -80,6 +83,18 @@ impl Stream {
             external(&diagnostic.into())
         })
     }
+}
+
+/// Raises an exception of this kind in this thread, when it executes code in Python again: no
+/// such code may run after the last call.
+fn raise_soon(py: Python<'_>, exception: &PyErr) -> PyResult<()> {
+    let ctypes = py.import("ctypes")?;
+    let set = ctypes.getattr("pythonapi")?;
+    let set = set.getattr("PyThreadState_SetAsyncExc")?;
+    let thread = py.import("threading")?.call_method0("get_ident")?;
+    let thread = ctypes.call_method1("c_ulong", (thread,))?;
+    let kind = ctypes.call_method1("py_object", (exception.get_type(py),))?;
+    set.call1((thread, kind)).map(drop)
 }
 
 /// An error of ours as one of a reader.
@@ -92,6 +107,10 @@ impl Iterator for Stream {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
+            if let Some(error) = self.interrupted() {
+                self.ended = true;
+                return Some(Err(error));
+            }
             match self.from.recv_timeout(PATIENCE) {
                 Ok(batch) => {
                     self.ended = batch.is_err();
@@ -99,10 +118,6 @@ impl Iterator for Stream {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => self.ended = true,
-            }
-            if let Some(error) = self.interrupted() {
-                self.ended = true;
-                return Some(Err(error));
             }
         }
         None

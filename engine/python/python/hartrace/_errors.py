@@ -59,7 +59,7 @@ class UsageError(HartraceError, ValueError):
 
 
 class RunError(HartraceError):
-    """A program that failed on the built-in hart (HT04xx)."""
+    """A program that failed on the built-in hart (HT05xx)."""
 
 
 class HartraceWarning(UserWarning):

@@ -6,6 +6,26 @@ from typing_extensions import CapsuleType, Self, TypedDict
 
 from ._errors import HartraceError
 
+__all__ = [
+    "Access",
+    "Context",
+    "Events",
+    "Gap",
+    "Instruction",
+    "Instructions",
+    "Mark",
+    "Message",
+    "Messages",
+    "Outcome",
+    "Recording",
+    "Run",
+    "Table",
+    "Trap",
+    "open_recording",
+    "run_program",
+    "table_columns",
+]
+
 class _Facts(TypedDict):
     elf: list[str]
     raw: list[str]

@@ -10,13 +10,13 @@ from typing import Literal, NamedTuple, TypeAlias
 from . import _hartrace
 from ._hartrace import Access, Context, Gap, Instruction, Mark, Message, Run, Table, Trap
 
-StrPath: TypeAlias = "str | os.PathLike[str]"
+StrPath: TypeAlias = str | os.PathLike[str]
 """The name of a file."""
 
-Paths: TypeAlias = "StrPath | Sequence[StrPath]"
+Paths: TypeAlias = StrPath | Sequence[StrPath]
 """One file, or several."""
 
-Event: TypeAlias = "Run | Trap | Context | Access | Mark | Gap"
+Event: TypeAlias = Run | Trap | Context | Access | Mark | Gap
 """What `Trace.events` gives."""
 
 EventKind: TypeAlias = Literal["run", "trap", "context", "access", "mark", "gap"]
@@ -273,7 +273,7 @@ class Trace:
     ) -> Iterator[Event]:
         """What happened, in the order of the trace: runs of instructions, traps, changes of
         mode or context, data accesses, marks and gaps. `kinds` names those that are wanted."""
-        wanted = [kinds] if isinstance(kinds, str) else list(kinds)
+        wanted: list[str] = [kinds] if isinstance(kinds, str) else list(kinds)
         for kind in wanted:
             if kind not in KINDS:
                 names = ", ".join(KINDS)
