@@ -5,6 +5,8 @@
 //   +rows=FILE        the trace ingress port as CSV, for `hartrace encode`
 //   +waves=FILE       a waveform, VCD
 //   HARTRACE          a macro: checks the core while it runs (sv/hartrace_rvfi.sv)
+//   PAIRS             a macro: a port with two lanes besides (pairs.v), which is then checked
+//   RVVI              a macro: checks it by an RVVI-TRACE interface instead (rvvi.sv)
 `timescale 1ns / 1ps
 
 module testbench;
@@ -48,7 +50,24 @@ module testbench;
         .trace_tval(trace_tval), .trace_iaddr(trace_iaddr), .trace_iretire(trace_iretire)
     );
 
-`ifdef HARTRACE
+`ifdef PAIRS
+    pairs pairs (
+        .clk(clk), .reset(reset), .valid(rvfi_valid), .order(rvfi_order), .insn(rvfi_insn),
+        .trap(rvfi_trap), .halt(rvfi_halt), .intr(rvfi_intr), .mode(rvfi_mode), .ixl(rvfi_ixl),
+        .rd_addr(rvfi_rd_addr), .rd_wdata(rvfi_rd_wdata),
+        .pc_rdata(rvfi_pc_rdata), .pc_wdata(rvfi_pc_wdata), .mem_addr(rvfi_mem_addr),
+        .mem_rmask(rvfi_mem_rmask), .mem_wmask(rvfi_mem_wmask),
+        .mem_rdata(rvfi_mem_rdata), .mem_wdata(rvfi_mem_wdata)
+    );
+`elsif RVVI
+    rvvi_port port (
+        .clk(clk), .reset(reset), .valid(rvfi_valid), .order(rvfi_order), .insn(rvfi_insn),
+        .trap(rvfi_trap), .halt(rvfi_halt), .intr(rvfi_intr), .mode(rvfi_mode),
+        .rd_addr(rvfi_rd_addr), .rd_wdata(rvfi_rd_wdata),
+        .pc_rdata(rvfi_pc_rdata), .pc_wdata(rvfi_pc_wdata), .mscratch(core.mscratch),
+        .mepc(core.mepc), .mcause(core.mcause), .mtval(core.mtval)
+    );
+`elsif HARTRACE
     hartrace_rvfi #(.XLEN(32)) compare (
         .clk(clk), .reset(reset),
         .rvfi_valid(rvfi_valid), .rvfi_order(rvfi_order), .rvfi_insn(rvfi_insn),

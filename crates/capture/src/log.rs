@@ -18,6 +18,7 @@ mod chosen;
 mod clocked;
 mod copy;
 mod cycles;
+mod file;
 mod plain;
 mod reading;
 mod rows;
@@ -30,8 +31,9 @@ pub use chosen::Chosen;
 pub use clocked::Clocked;
 pub use copy::{Copied, LogSource, Overseer};
 pub use cycles::{CycleReader, Cycles};
+pub use file::{LogFile, LogFileError};
 pub use plain::Plain;
-pub use reading::{LogGuess, Reading, head, plan_of, recognise_boot};
+pub use reading::{LogGuess, Reading, chosen, head, plan_of, recognise_boot};
 pub use rows::RowWriter;
 pub use scan::{LogFacts, LogScan};
 pub(crate) use summary::LineCount;
@@ -160,7 +162,7 @@ impl<'a> LogReader<'a> {
                 };
                 let entries = EntryOptions {
                     isa: options.isa,
-                    plain_jumps: options.plain_jumps && carries.traps,
+                    plain_jumps: options.plain_jumps,
                     ..EntryOptions::default()
                 };
                 let reader = match (format, &options.columns) {

@@ -5,7 +5,8 @@
 //! [`program`](crate::program) and [`sidecar`]; use those
 //! where you need more control.
 
-use crate::config::{Config, LoadError, TransportSection};
+use crate::code_history::{self, CodeFile};
+use crate::config::{Config, Hart, LoadError, Machine, Setting, TransportSection};
 use crate::input::{Input, InputError};
 use crate::output::{Output, OutputError};
 use crate::program::{ElfFile, Program, ProgramError, Remark, find_symbol};
@@ -14,6 +15,7 @@ use crate::trace::{
     self, Decoded, Format, Known, Misfit, Refusal, Settings, SettingsError, Trace, TraceError,
     TraceWriter, Transport, TransportError, WriteError, WriteOptions, Written,
 };
+use hartrace_flow::erase::Dyn;
 use hartrace_flow::{Consumer, Effects, HartId, Image, Observer, Step, Wants};
 use hartrace_isa::Isa;
 use std::cell::RefCell;
@@ -278,6 +280,22 @@ impl Recorder {
         config: Config,
     ) -> Result<Recorder, RecordingError> {
         let path = path.as_ref();
+        let format = Format::said(&config).or_else(|| Format::from_extension(path));
+        let format = format.ok_or_else(|| RecordingError::NoFormat(path.to_path_buf()))?;
+        Recorder::create_as(path, format, elf, config)
+    }
+
+    /// The same in this format, whatever the configuration has sections of.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recorder::create`].
+    pub fn create_as(
+        path: &Path,
+        format: Format,
+        elf: impl AsRef<Path>,
+        config: Config,
+    ) -> Result<Recorder, RecordingError> {
         let mut config = config.over(Config::defaults());
         if config.program.elf.is_none() {
             let file = ElfFile {
@@ -285,13 +303,11 @@ impl Recorder {
                 base: None,
                 identity: None,
             };
-            config.program.elf = Some(crate::config::Setting::default(vec![file]));
+            config.program.elf = Some(Setting::default(vec![file]));
         }
         let program = Program::load(config, &mut |_| {})?;
         let isa = program.isa.unwrap_or(Isa::RV64GC);
         let config = &program.config;
-        let format = Format::said(config).or_else(|| Format::from_extension(path));
-        let format = format.ok_or_else(|| RecordingError::NoFormat(path.to_path_buf()))?;
         let settings = format
             .settings(config, isa.xlen())
             .map_err(|error: SettingsError| RecordingError::Write(error.into()))?;
@@ -314,7 +330,11 @@ impl Recorder {
         let to = Rc::clone(&output);
         let put = Box::new(move |bytes: &[u8]| to.borrow_mut().put(bytes));
         let encoder = transport.encoder(&settings);
-        let options = WriteOptions::default();
+        // In a transport, the offsets of messages are not those that the encoder knows.
+        let options = WriteOptions {
+            code: sidecar.is_some() && transport == Transport::default(),
+            ..WriteOptions::default()
+        };
         let writer = TraceWriter::new(&encoder, port, &filter, options, put)?;
         Ok(Recorder {
             writer,
@@ -327,6 +347,18 @@ impl Recorder {
         })
     }
 
+    /// What the format of the trace needs to know of steps.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        self.writer.wants()
+    }
+
+    /// The observer of the format, which wants no more than that: a hart runs faster with it
+    /// than with the recorder itself.
+    pub fn observer(&mut self) -> &mut Dyn<'_> {
+        self.writer.observer()
+    }
+
     /// Gives trace and sidecar their names, after [`Observer::finish`]. Without
     /// this, no file appears.
     ///
@@ -334,7 +366,7 @@ impl Recorder {
     ///
     /// A failing write.
     pub fn close(self) -> Result<Written, RecordingError> {
-        let written = self.writer.done();
+        let mut written = self.writer.done();
         let mut settings = self.settings;
         settings.add_absent(&written.absent);
         let Some(mut kept) = Rc::into_inner(self.output).map(RefCell::into_inner) else {
@@ -355,12 +387,35 @@ impl Recorder {
             let program = &self.program.config.program;
             let mut sidecar = trace::sidecar(&self.path, &settings, program, elf);
             sidecar.transport = TransportSection::of(&transport);
+            let hart = &self.program.config.hart;
+            match settings.format() {
+                Format::Tandem => sidecar.hart = hart.for_replay(),
+                // Its boot code is needed to read the trace.
+                _ => sidecar.hart.machine = only_spike(hart),
+            }
+            let code = self.program.image()?;
+            let code = written.code.take().zip(code);
+            let code = code.filter(|(history, image)| !history.is_in(image));
+            if let Some((history, _)) = code {
+                let isa = self.program.isa.unwrap_or(Isa::RV64GC);
+                let path = code_history::path_for(&self.path);
+                let bytes = CodeFile { isa, history }.to_bytes();
+                Output::create(&path)?.write_with(|out| out.write_all(&bytes))?;
+                let name = path.file_name().map(PathBuf::from);
+                sidecar.program.code = name.map(|name| Setting::default(vec![name]));
+            }
             let text = sidecar.to_toml(false);
             output.write_with(|out| out.write_all(text.as_bytes()))?;
         }
         kept.output.finish()?;
         Ok(written)
     }
+}
+
+/// The machine, if it is Spike's.
+fn only_spike(hart: &Hart) -> Option<Setting<Machine>> {
+    let machine = hart.machine.clone();
+    machine.filter(|machine| machine.value == Machine::Spike)
 }
 
 impl Observer for Recorder {

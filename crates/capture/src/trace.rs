@@ -36,8 +36,11 @@ pub use census::{
 };
 use code::Code;
 pub use decoder::{Decoder, Seam};
+pub(crate) use drive::Watch;
 pub use drive::{DataGaps, DecodeError, Decoded, Tallied, Warned};
-pub use explain::{Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, Value, View};
+pub use explain::{
+    Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, UnknownField, Value, View,
+};
 pub use fit::{CodePart, Misfit};
 pub use format::{Format, Settings, SettingsError, adopt};
 pub(crate) use groups::{GroupPiece, Groups, items};

@@ -7,6 +7,7 @@ use crate::talk::Talk;
 use hartrace_analyze::Names;
 use hartrace_capture::config::{Config, Log, Program as ProgramConfig, Setting};
 use hartrace_capture::detect::{Kind, detect};
+pub(crate) use hartrace_capture::log::chosen;
 use hartrace_capture::program::looks_hexadecimal;
 pub(crate) use hartrace_capture::program::{Elf, Program, Raw, add_boot_code, check_against};
 use hartrace_capture::program::{ElfFile, RawFile, Remark, SpecError};
@@ -65,14 +66,6 @@ pub(crate) fn kind_of(head: &[u8], file: &Path, typed: &args::Program) -> Result
         config = Config::load(path)?.over(config);
     }
     Ok(chosen(detect(head), &config))
-}
-
-/// The kind of a file that looks like `kind`. What is not a log is not read as one.
-pub(crate) fn chosen(kind: Kind, config: &Config) -> Kind {
-    match &config.log.format {
-        Some(format) if kind == Kind::Unknown || kind.is_log() => format.value,
-        _ => kind,
-    }
 }
 
 fn layers(

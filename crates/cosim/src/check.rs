@@ -128,8 +128,6 @@ pub struct Checker {
     /// Where the last instruction said that it goes.
     next: Option<u64>,
     finding: Option<Finding>,
-    /// Interrupts that the hart could not explain, so far.
-    unexplained: u64,
     /// Where the hart starts after a reset, if the settings say it.
     start: Option<u64>,
     /// The mode that the first instruction has to be in, if it is known where that is.
@@ -221,7 +219,6 @@ impl Checker {
             options,
             next: start,
             finding: None,
-            unexplained: 0,
             start,
             first_mode: start.map(|_| Mode::M),
         })
@@ -256,8 +253,7 @@ impl Checker {
         if self.finding.is_some() {
             return Ok(self.finding.as_ref());
         }
-        let from = self.next;
-        if from.is_some_and(|next| next != entry.pc) && entry.handler.is_none() {
+        if self.next.is_some_and(|next| next != entry.pc) && entry.handler.is_none() {
             self.jumped(entry);
         }
         if let Some(mode) = self.first_mode.take() {
@@ -287,9 +283,7 @@ impl Checker {
             None => entry.next,
             Some(_) => None,
         };
-        if self.compare() {
-            self.unexplained_interrupt(from, entry.pc);
-        }
+        self.compare();
         Ok(self.finding.as_ref())
     }
 
@@ -308,7 +302,7 @@ impl Checker {
             };
             self.steps.flush(&mut stream);
             self.encoder.finish(&mut self.bytes);
-            let _ = self.compare();
+            self.compare();
         }
         self.finding.as_ref()
     }
@@ -328,7 +322,7 @@ impl Checker {
             self.steps.flush(&mut stream);
             self.encoder.step(step, &Effects::NONE, &mut self.bytes);
             (self.next, self.first_mode) = (self.start, self.start.map(|_| Mode::M));
-            let _ = self.compare();
+            self.compare();
         }
         self.finding.as_ref()
     }
@@ -378,12 +372,11 @@ impl Checker {
         }
     }
 
-    /// Gives the verifier what an entry has become; whether it was an interrupt that the
-    /// hart could not explain.
+    /// Gives the verifier what an entry has become.
     #[inline]
-    fn compare(&mut self) -> bool {
+    fn compare(&mut self) {
         if self.bytes.is_empty() {
-            return false;
+            return;
         }
         let mut judge = Judge {
             known: &self.program,
@@ -392,34 +385,6 @@ impl Checker {
         // The judge never breaks, so that nothing is lost for those who go on.
         let _ = self.verifier.feed(&self.bytes, &mut judge);
         self.bytes.clear();
-        let before = self.unexplained;
-        self.unexplained = self.verifier.counters().unchecked;
-        self.unexplained != before
-    }
-
-    /// The core has taken an interrupt that the hart would not have taken: none is
-    /// enabled, or its handler is elsewhere.
-    #[cold]
-    fn unexplained_interrupt(&mut self, from: Option<u64>, handler: u64) {
-        if self.finding.is_some() {
-            return;
-        }
-        let insn = self.verifier.counters().instructions().saturating_sub(1);
-        let pc = from.unwrap_or(handler);
-        let text = self
-            .program
-            .report(|report| report.unexplained(insn, pc, handler));
-        self.finding = Some(Finding {
-            insn,
-            pc,
-            bits: None,
-            differences: vec![Difference {
-                field: Field::Interrupt,
-                expected: None,
-                actual: None,
-            }],
-            text,
-        });
     }
 
     /// A difference that the verifier has not reported.

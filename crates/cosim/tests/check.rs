@@ -258,7 +258,8 @@ fn an_interrupt_that_is_disabled_is_found() {
     entries.push(handler);
     let (call, finding) = check(name, &mut entries, options).unwrap();
     assert_eq!(call, taken + 3);
-    assert_eq!(finding.differences[0].field, Field::Interrupt);
+    assert_eq!(finding.differences[0].field, Field::Handler);
+    assert_eq!(finding.differences[0].actual, Some(entries[taken].pc));
     assert!(finding.text.contains("interrupt"), "{}", finding.text);
 }
 

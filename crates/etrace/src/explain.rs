@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use hartrace_flow::Mode;
 
+use crate::config::SupportParameters;
 use crate::packet::bits::{Reader, Source};
 use crate::packet::read;
 use crate::{
@@ -77,6 +78,59 @@ impl Field {
                 | "op_len"
         )
     }
+}
+
+/// The names of the fields of all packets, of instruction trace and of data trace, in all
+/// versions.
+#[must_use]
+pub fn field_names() -> Vec<&'static str> {
+    const NAMES: [&str; 42] = [
+        "format",
+        "subformat",
+        "address",
+        "branch",
+        "branch_count",
+        "branch_fmt",
+        "branch_map",
+        "branches",
+        "context",
+        "ecause",
+        "encoder_mode",
+        "denable",
+        "dloss",
+        "doptions",
+        "enable",
+        "ienable",
+        "index",
+        "interrupt",
+        "ioptions",
+        "irdepth",
+        "irets",
+        "irreport",
+        "notify",
+        "options",
+        "privilege",
+        "qual_status",
+        "thaddr",
+        "time",
+        "tval",
+        "tvalepc",
+        "updiscon",
+        "addr_lsbs",
+        "addr_msbs",
+        "data",
+        "data_len",
+        "diff",
+        "lrid",
+        "op_len",
+        "operand",
+        "resp",
+        "size",
+        "subtype",
+    ];
+    let mut names = [&NAMES[..], &read::STANDARD_MODES, &read::STANDARD_DATA].concat();
+    names.extend(SupportParameters::FIELDS.map(|(name, _)| name));
+    names
 }
 
 /// The fields of a packet, as far as they can be determined, and what is wrong with
@@ -272,6 +326,7 @@ mod tests {
     #[test]
     fn the_fields_are_the_packet() {
         let mut random = Random::new(1);
+        let names = field_names();
         for _ in 0..20_000 {
             let layout = random.layout();
             let packet = random.packet(&layout);
@@ -282,6 +337,7 @@ mod tests {
             let (mut at, mut sent) = (0, 0);
             for field in &fields {
                 assert_eq!(field.first_bit, at);
+                assert!(names.contains(&field.name), "{}", field.name);
                 at += field.bits;
                 sent += field.sent;
                 again.put(field.value, field.bits);

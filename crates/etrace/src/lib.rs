@@ -76,7 +76,7 @@ pub use decode::{Decoder, ETrace, Seam};
 pub use detect::{Guess, guess, guess_in, guess_table, is_framed};
 pub use encapsulation::{Encapsulation, Form, Packed, Packer};
 pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
-pub use explain::{Field, Follower, explain};
+pub use explain::{Field, Follower, explain, field_names};
 pub use fault::Fault;
 pub use frame::{Encapsulated, Framer, Kind, Piece, boundary};
 pub use hartrace_flow::decode::Framing;

@@ -103,6 +103,9 @@
 // An interrupt, by its code.
 #define HARTRACE_FIELD_INTERRUPT 10
 
+// The handler of an interrupt that has no cause: none that is enabled leads there.
+#define HARTRACE_FIELD_HANDLER 11
+
 // `format` of an encoder: by the settings, which have a section [etrace] or [ntrace].
 #define HARTRACE_FORMAT_CONFIG 0
 

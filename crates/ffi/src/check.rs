@@ -339,6 +339,7 @@ fn difference(finding: &Finding, index: usize) -> Option<types::Difference> {
         Field::StoreSize => (HARTRACE_FIELD_STORE_SIZE, 0),
         Field::StoreData => (HARTRACE_FIELD_STORE_DATA, 0),
         Field::Interrupt => (HARTRACE_FIELD_INTERRUPT, 0),
+        Field::Handler => (HARTRACE_FIELD_HANDLER, 0),
     };
     Some(types::Difference {
         size: size_of::<types::Difference>() as u32,

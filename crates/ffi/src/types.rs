@@ -160,6 +160,8 @@ pub const HARTRACE_FIELD_STORE_SIZE: u32 = 8;
 pub const HARTRACE_FIELD_STORE_DATA: u32 = 9;
 /// An interrupt, by its code.
 pub const HARTRACE_FIELD_INTERRUPT: u32 = 10;
+/// The handler of an interrupt that has no cause: none that is enabled leads there.
+pub const HARTRACE_FIELD_HANDLER: u32 = 11;
 
 /// One value that differs.
 #[repr(C)]

@@ -84,7 +84,7 @@ fn icarus(folder: &Path, macros: &[&str]) -> PathBuf {
         .args(["-g2012", "-o"])
         .arg(&made)
         .args(macros)
-        .args(["tinycore.v", "testbench.v"].map(example))
+        .args(["tinycore.v", "testbench.v", "pairs.v"].map(example))
         .arg(root().join("sv/hartrace_rvfi.sv")));
     made
 }
@@ -111,6 +111,18 @@ fn vpi(folder: &Path) -> Option<()> {
     Some(())
 }
 
+/// What a simulation of Icarus prints that calls the VPI module.
+fn simulate_icarus(folder: &Path, made: &Path) -> String {
+    simulate(
+        Command::new("vvp")
+            .arg("-M")
+            .arg(folder)
+            .args(["-m", "hartrace"])
+            .arg(made)
+            .args(arguments(&example("program.hex"))),
+    )
+}
+
 #[test]
 fn icarus_checks_tinycore_while_it_runs() {
     if !installed("iverilog") || !installed("cc") {
@@ -119,20 +131,11 @@ fn icarus_checks_tinycore_while_it_runs() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let Some(()) = vpi(folder) else { return };
-    let check = |made: &Path| {
-        simulate(
-            Command::new("vvp")
-                .arg("-M")
-                .arg(folder)
-                .args(["-m", "hartrace"])
-                .arg(made)
-                .args(arguments(&example("program.hex"))),
-        )
-    };
-    let text = check(&icarus(folder, &["HARTRACE"]));
+    let check = |macros: &[&str]| simulate_icarus(folder, &icarus(folder, macros));
+    let text = check(&["HARTRACE"]);
     assert!(text.contains(AGREES) && text.contains(PRINTED), "{text}");
     for (fault, place, what) in FAULTS {
-        let text = check(&icarus(folder, &["HARTRACE", fault]));
+        let text = check(&["HARTRACE", fault]);
         assert!(text.contains("mismatch 1: instruction "), "{fault}: {text}");
         assert!(
             text.contains(place) && text.contains(what),
@@ -145,6 +148,47 @@ fn icarus_checks_tinycore_while_it_runs() {
     }
 }
 
+/// The same with a port that shows two instructions in a cycle.
+#[test]
+fn icarus_checks_a_port_with_two_lanes() {
+    if !installed("iverilog") || !installed("cc") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = vpi(folder) else { return };
+    let check = |macros: &[&str]| simulate_icarus(folder, &icarus(folder, macros));
+    let text = check(&["HARTRACE", "PAIRS"]);
+    // The last two are not on the port yet when the simulation ends.
+    assert!(text.contains("hartrace: 8621 instructions agree"), "{text}");
+    for (fault, place, what) in FAULTS {
+        let text = check(&["HARTRACE", "PAIRS", fault]);
+        assert!(
+            text.contains(place) && text.contains(what),
+            "{fault}: {text}"
+        );
+        assert!(text.contains("hartrace: lane "), "{fault}: {text}");
+    }
+}
+
+/// The simulation of Verilator with these macros and sources.
+fn verilator(folder: &Path, macros: &[&str], sources: &[PathBuf]) -> PathBuf {
+    let include = root().join("crates/ffi/include").canonicalize().unwrap();
+    run(Command::new("verilator")
+        .args(["--binary", "--timing", "-Wno-fatal", "--top", "testbench"])
+        .args(["-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"])
+        .args(macros.iter().map(|name| format!("-D{name}")))
+        .arg("--Mdir")
+        .arg(folder)
+        .args(["tinycore.v", "testbench.v"].map(example))
+        .args(sources)
+        .arg(root().join("sv/hartrace_dpi.c").canonicalize().unwrap())
+        .args(["-CFLAGS", &format!("-I{}", include.display())])
+        .arg("-LDFLAGS")
+        .arg(format!("{} -lpthread -ldl -lm", library().display())));
+    folder.join("Vtestbench")
+}
+
 #[test]
 fn verilator_checks_tinycore_while_it_runs() {
     if !installed("verilator") || !library().exists() {
@@ -152,19 +196,7 @@ fn verilator_checks_tinycore_while_it_runs() {
     }
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let include = root().join("crates/ffi/include").canonicalize().unwrap();
-    run(Command::new("verilator")
-        .args(["--binary", "--timing", "-Wno-fatal", "--top", "testbench"])
-        .args(["-DHARTRACE", "-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"])
-        .arg("--Mdir")
-        .arg(folder)
-        .args(["tinycore.v", "testbench.v"].map(example))
-        .arg(root().join("sv/hartrace_rvfi.sv"))
-        .arg(root().join("sv/hartrace_dpi.c").canonicalize().unwrap())
-        .args(["-CFLAGS", &format!("-I{}", include.display())])
-        .arg("-LDFLAGS")
-        .arg(format!("{} -lpthread -ldl -lm", library().display())));
-    let simulation = folder.join("Vtestbench");
+    let simulation = verilator(folder, &["HARTRACE"], &[root().join("sv/hartrace_rvfi.sv")]);
     let check = |program: &Path| simulate(Command::new(&simulation).args(arguments(program)));
     let text = check(&example("program.hex"));
     assert!(text.contains(AGREES) && text.contains(PRINTED), "{text}");
@@ -176,4 +208,32 @@ fn verilator_checks_tinycore_while_it_runs() {
     let text = check(&program);
     assert!(text.contains("mismatch 1: instruction 0,"), "{text}");
     assert!(text.contains("auipc tp"), "{text}");
+}
+
+/// By RVVI-TRACE, in Verilator: Icarus has neither interfaces with arrays nor DPI-C. The port
+/// shows no stores: a lost one is found where it is loaded.
+#[test]
+fn verilator_checks_tinycore_by_rvvi() {
+    if !installed("verilator") || !library().exists() {
+        return;
+    }
+    let sources = [example("rvvi.sv"), root().join("sv/hartrace_rvvi.sv")];
+    for (fault, place, what) in [
+        (
+            "NO_BUG",
+            PRINTED,
+            "hartrace: hart 0: 8623 instructions agree",
+        ),
+        ("BUG_WRITE_ENABLE", "mismatch 1: instruction ", "lbu "),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let simulation = verilator(folder.path(), &["RVVI", fault], &sources);
+        let text = simulate(Command::new(&simulation).args(arguments(&example("program.hex"))));
+        assert!(
+            text.contains(place) && text.contains(what),
+            "{fault}: {text}"
+        );
+        let stopped = text.contains("hartrace: hart 0, lane 0, order ");
+        assert_eq!(stopped, fault != "NO_BUG", "{fault}: {text}");
+    }
 }

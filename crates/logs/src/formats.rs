@@ -317,11 +317,6 @@ impl<'a> FormatReader<'a> {
         options: EntryOptions,
         image: Option<&'a Image>,
     ) -> FormatReader<'a> {
-        let plain_jumps = options.plain_jumps && format.carries().traps;
-        let options = EntryOptions {
-            plain_jumps,
-            ..options
-        };
         let form = match format {
             LogFormat::Ibex => Form::Text(Box::new(ibex::Ibex)),
             LogFormat::Rvvi => Form::Text(Box::new(rvvi::Rvvi::default())),
@@ -338,12 +333,14 @@ impl<'a> FormatReader<'a> {
             LogFormat::Tracerv => Form::Text(Box::new(tracerv::Tracerv)),
             LogFormat::Columns => Form::Text(Box::new(columns::Reader::default())),
         };
+        let mut steps = EntrySteps::new(options, image);
+        steps.records_traps(format.carries().traps);
         FormatReader {
             lines: Lines::default(),
             format,
             form,
             entry: Entry::default(),
-            steps: EntrySteps::new(options, image),
+            steps,
         }
     }
 
@@ -354,10 +351,11 @@ impl<'a> FormatReader<'a> {
         options: EntryOptions,
         image: Option<&'a Image>,
     ) -> FormatReader<'a> {
-        FormatReader {
-            form: Form::Text(Box::new(columns::Reader::new(columns))),
-            ..FormatReader::new(LogFormat::Columns, options, image)
-        }
+        let mut reader = FormatReader::new(LogFormat::Columns, options, image);
+        let traps = columns.has(Column::Trap) || columns.has(Column::Cause);
+        reader.steps.records_traps(traps);
+        reader.form = Form::Text(Box::new(columns::Reader::new(columns)));
+        reader
     }
 
     /// The format.

@@ -32,7 +32,7 @@ pub(super) struct Site {
     /// the next instruction in memory.
     pub(super) natural: u64,
     /// Target of a taken branch, else the same.
-    taken: u64,
+    pub(super) taken: u64,
     pub(super) bits: u32,
     pub(super) len: u8,
     pub(super) exits: Exits,

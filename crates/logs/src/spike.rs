@@ -91,10 +91,11 @@ impl<'a> SpikeReader<'a> {
         let entries = EntryOptions {
             isa: options.isa,
             max_harts: options.max_harts,
-            plain_jumps: false,
+            plain_jumps: options.plain_jumps,
         };
         let mut steps = EntrySteps::new(entries, image);
         steps.commits = false;
+        steps.records_traps(false);
         SpikeReader {
             lines: Lines::default(),
             log: Log {
@@ -357,9 +358,8 @@ impl<'a> Log<'a> {
         self.steps.with(id, narrow).map_err(|kind| (kind, 0))
     }
 
-    /// Jumps are plain only in a log that records traps.
+    /// Whether it is a log that records traps.
     fn update(&mut self) {
-        let plain = self.options.plain_jumps && self.listing && self.steps.commits;
-        self.steps.plain_jumps(plain);
+        self.steps.records_traps(self.listing && self.steps.commits);
     }
 }

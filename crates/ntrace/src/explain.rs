@@ -46,6 +46,12 @@ const FADDR: Kind = Var("FADDR");
 const UADDR: Kind = Var("UADDR");
 const HIST: Kind = Var("HIST");
 
+/// The names of the fields of all messages.
+pub const FIELD_NAMES: &[&str] = &[
+    "TCODE", "SRC", "PROCESS", "ICNT", "BTYPE", "UADDR", "ETYPE", "ECODE", "SYNC", "FADDR",
+    "RCODE", "RDATA", "HREPEAT", "HIST", "BCNT", "EVCODE", "CDF", "TSTAMP", "DATA",
+];
+
 /// The fields between `SRC` and `TSTAMP`; `RCODE` and `CDF` may add more.
 const fn fields_of(tcode: Tcode) -> Option<&'static [Kind]> {
     Some(match tcode {
@@ -332,6 +338,7 @@ mod tests {
                     let mut at = 0;
                     for field in &fields {
                         assert_eq!(field.first_bit, at, "{message:?}");
+                        assert!(FIELD_NAMES.contains(&field.name), "{}", field.name);
                         at += field.bits;
                     }
                     assert_eq!(at as usize, bytes.len() * 6, "{message:?}");

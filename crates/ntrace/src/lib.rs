@@ -76,7 +76,7 @@ pub use control::{
 pub use decode::{Decoder, NTrace, Seam};
 pub use detect::{Guess, guess};
 pub use encode::{Counters, Encoder, Hart as HartEncoder, Sink};
-pub use explain::{Field, Follower, explain};
+pub use explain::{FIELD_NAMES, Field, Follower, explain};
 pub use fault::Fault;
 pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use hartrace_flow::decode::Framing;

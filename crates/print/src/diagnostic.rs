@@ -119,6 +119,24 @@ impl Diagnostic {
         self.named.unwrap_or(self.code.text())
     }
 
+    /// What happened, and to what.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Why, probably.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// What to change.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
     /// The text for a terminal, with escape sequences for colour.
     #[must_use]
     pub fn render(&self, severity: Severity) -> String {

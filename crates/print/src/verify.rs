@@ -166,14 +166,6 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Writes that a core takes an interrupt to a handler, before an instruction at an
-    /// address, which the model would not take.
-    pub fn unexplained(&mut self, insn: u64, from: u64, handler: u64) {
-        self.mismatches += 1;
-        self.first.get_or_insert(insn);
-        self.text += &text::unexplained(&self.facts, self.mismatches, insn, (from, handler));
-    }
-
     /// Writes the summary.
     pub fn conclude(&mut self, counters: &Counters, end: End) {
         let outcome = Outcome {

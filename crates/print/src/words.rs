@@ -75,7 +75,7 @@ pub(crate) fn encoding(bits: u32) -> String {
 
 /// The cause of a trap, and its code.
 #[must_use]
-pub(crate) const fn cause(cause: Cause) -> (&'static str, Option<u32>) {
+pub const fn cause(cause: Cause) -> (&'static str, Option<u32>) {
     match cause {
         Cause::Exception(code) => ("exception", code),
         Cause::Interrupt(code) => ("interrupt", code),
@@ -160,7 +160,7 @@ pub const fn access_kind(kind: AccessKind) -> &'static str {
 
 /// How a run ended.
 #[must_use]
-pub(crate) const fn exit(exit: Exit) -> &'static str {
+pub const fn exit(exit: Exit) -> &'static str {
     match exit {
         Exit::Stop => "stop",
         Exit::NotTaken => "not-taken",
@@ -179,7 +179,7 @@ pub(crate) const fn exit(exit: Exit) -> &'static str {
 
 /// A mark, and its number.
 #[must_use]
-pub(crate) const fn mark(mark: Mark) -> (&'static str, Option<u16>) {
+pub const fn mark(mark: Mark) -> (&'static str, Option<u16>) {
     match mark {
         Mark::On => ("on", None),
         Mark::Off => ("off", None),

@@ -315,8 +315,14 @@ impl Core {
                 core.judge(model, ask, step, reporter)
             }
             Act::Guess => match core.guess(model) {
-                Some((ask, step)) => core.judge(model, ask, step, reporter),
-                None => core.adopt(model),
+                Some((ask, step, doubtful)) => {
+                    let flow = core.judge(model, ask, step, reporter);
+                    if doubtful {
+                        core.doubt_cause();
+                    }
+                    flow
+                }
+                None => core.unexplained(model, reporter),
             },
             Act::Adopt => core.adopt(model),
             Act::Init => {
@@ -448,10 +454,9 @@ impl Core {
             return true;
         };
         let mode = model.read(Place::Mode).unwrap_or(3);
-        let known =
-            self.options.own_csrs && mie.checked_shr(code).is_some_and(|bits| bits & 1 != 0);
-        if code >= 16 && !known {
-            // Not one of those that the architecture defines.
+        let own = mie.checked_shr(code).is_some_and(|bits| bits & 1 != 0);
+        if code >= 16 && !own {
+            // Not one of those that the architecture defines, and the model may not have it.
             return true;
         }
         let delegated = mode < 3 && csr(csr::MIDELEG).unwrap_or(0) >> code & 1 != 0;
@@ -460,7 +465,7 @@ impl Core {
         } else {
             (3, mstatus >> 3)
         };
-        mie >> code & 1 != 0 && (mode < level || mode == level && enable & 1 != 0)
+        own && (mode < level || mode == level && enable & 1 != 0)
     }
 }
 

@@ -24,6 +24,10 @@ pub struct Program {
     /// Instruction set, such as rv64gc
     #[arg(long, value_name = "ISA")]
     pub isa: Option<String>,
+    /// Format of the log, if it is not recognised by itself: spike, sail, ibex or another
+    /// of docs/logs.md
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
     /// Configuration file; repeatable, later ones take precedence
     #[arg(short, long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
@@ -40,6 +44,7 @@ impl Program {
             debug: self.debug_dir.clone(),
             config: self.config.clone(),
             isa: self.isa.clone(),
+            log_format: self.log_format.clone(),
         }
     }
 }

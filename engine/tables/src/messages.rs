@@ -34,7 +34,7 @@ pub(crate) fn messages(opened: &Opened, projection: Projection, out: &mut dyn Ta
             },
         }
     };
-    opened.replay.messages(opened.isa, &mut each);
+    opened.explain(&mut each);
     for (hart, rows) in &mut harts {
         if let Some(batch) = rows.take(&none)
             && out.batch(Table::Messages, *hart, batch).is_break()

@@ -72,8 +72,7 @@ pub(crate) fn lines(
 /// The runs of a whole trace, counted.
 pub(crate) fn count_runs(opened: &Opened) -> Result<Vec<RunCount>, crate::Error> {
     let mut counter = RunCounter::new(&opened.image);
-    let counted = opened.replay.from(&opened.image, None, None, &mut counter);
-    counted.map_err(hartrace_print::diagnostic::Diagnostic::from)?;
+    opened.events(None, &mut counter, &mut |_| ())?;
     Ok(counter.take())
 }
 

@@ -3,13 +3,14 @@
 use crate::collect::{Feed, Finished, Purpose, Take, Wanted};
 use crate::error::Error;
 use crate::index::{Index, Stop};
+use crate::recorded::Recorded;
 use crate::source::{Opened, TraceSource};
 use crate::table::Table;
 use crate::{messages, program};
 use hartrace_capture::cache::Cache;
 use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
-use hartrace_capture::trace::{Decoded, Settings};
+use hartrace_capture::trace::Decoded;
 use hartrace_print::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -97,8 +98,7 @@ impl Opened {
     /// What is wanted, but for rows that such a trace cannot have: who waits for accesses
     /// looks at each run.
     fn possible(&self, wanted: &Wanted) -> Wanted {
-        let settings = self.replay.settings();
-        match settings.has_data() || matches!(settings, Settings::Tandem(_)) {
+        match self.replay.may_have_accesses() {
             true => wanted.clone(),
             false => wanted.without(Table::Accesses),
         }
@@ -109,13 +109,14 @@ impl Opened {
         feed: &mut Feed<'_, '_>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Decoded, Error> {
-        let (image, replay) = (&self.image, &self.replay);
-        let decoded = if self.can_start_anywhere() {
-            replay.decode(image, None, feed, None, &mut |_, done| progress(done))
-        } else {
-            replay.part(image, None, (None, None), feed)
-        };
-        Ok(decoded.map_err(Diagnostic::from)?)
+        match &self.replay {
+            Recorded::Trace(replay) if self.can_start_anywhere() => {
+                let after = &mut |_: &Decoded, done| progress(done);
+                let decoded = replay.decode(&self.image, None, feed, None, after);
+                Ok(decoded.map_err(Diagnostic::from)?)
+            }
+            _ => self.events(None, feed, progress),
+        }
     }
 
     /// Gives rows of a part of the trace, of tables that are made of events.
@@ -140,10 +141,14 @@ impl Opened {
                 .ok_or_else(|| damaged_state(&self.name))?;
         }
         let checkpoint = from.map(|stop| stop.checkpoint);
-        let decoded = self
-            .replay
-            .part(&self.image, None, (checkpoint, until), &mut feed);
-        let decoded = decoded.map_err(Diagnostic::from)?;
+        let decoded = match &self.replay {
+            Recorded::Trace(replay) => {
+                let part = replay.part(&self.image, None, (checkpoint, until), &mut feed);
+                part.map_err(Diagnostic::from)?
+            }
+            // It has no parts.
+            Recorded::Log(_) => self.events(None, &mut feed, &mut |_| ())?,
+        };
         match until {
             Some(_) => feed.leave(),
             None => drop(feed.finish(self.replay.size())),

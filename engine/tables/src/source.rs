@@ -1,15 +1,19 @@
-//! A trace with its program: where they are, and both opened.
+//! A trace or log with its program: where they are, and both opened.
 
 use crate::error::Error;
+use crate::recorded::{Recorded, unreadable};
 use hartrace_analyze::{Functions, Places};
-use hartrace_capture::config::{Config, Program as ProgramConfig, Setting};
+use hartrace_capture::config::{Config, Log, Program as ProgramConfig, Setting};
+use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::digest::Digest;
+use hartrace_capture::input::{Input, is_stdin};
+use hartrace_capture::log::{LogFile, chosen};
 use hartrace_capture::program::{ElfFile, Program, RawFile, SpecError};
-use hartrace_capture::trace::Replay;
-use hartrace_capture::{Recording, RecordingError};
+use hartrace_capture::trace::Transport;
+use hartrace_capture::{Recording, sidecar};
 use hartrace_flow::{Context, Image};
 use hartrace_isa::Isa;
-use hartrace_print::diagnostic::{Code, Diagnostic, program, trace};
+use hartrace_print::diagnostic::{Code, Diagnostic, log, program, trace};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -31,6 +35,9 @@ pub struct Given {
     pub config: Vec<PathBuf>,
     /// The instruction set.
     pub isa: Option<String>,
+    /// The format of logs, by its word.
+    #[serde(default)]
+    pub log_format: Option<String>,
 }
 
 /// Where a trace and its program are. It can be sent to another process.
@@ -44,8 +51,10 @@ pub struct TraceSource {
     pub given: Given,
 }
 
-/// A trace and its program, opened.
+/// A trace or log and its program, opened.
 pub struct Opened {
+    /// The file.
+    pub path: PathBuf,
     /// What is in the column `trace`.
     pub name: String,
     /// The program.
@@ -56,8 +65,8 @@ pub struct Opened {
     pub isa: Isa,
     /// Its functions.
     pub functions: Functions,
-    /// The trace.
-    pub replay: Replay,
+    /// The trace or log.
+    pub replay: Recorded,
     /// What a user should know: guessed settings, a program that is not the one traced.
     pub warnings: Vec<Diagnostic>,
 }
@@ -70,7 +79,15 @@ impl Given {
         if let Some(isa) = &self.isa {
             Isa::parse(isa).map_err(|error| program::bad_isa(isa, &error))?;
         }
+        let log_format = match &self.log_format {
+            None => None,
+            Some(word) => Some(Kind::log_named(word).ok_or_else(|| no_log_format(word))?),
+        };
         let flags = Config {
+            log: Log {
+                format: log_format.map(|kind| Setting::flag(kind, "--log-format")),
+                ..Log::default()
+            },
             program: ProgramConfig {
                 isa: self.isa.clone().map(|isa| Setting::flag(isa, "--isa")),
                 elf: (!elf.is_empty()).then(|| Setting::flag(elf, "-e")),
@@ -88,6 +105,14 @@ impl Given {
         }
         Ok(flags.over(config))
     }
+}
+
+fn no_log_format(word: &str) -> Error {
+    let words: Vec<_> = Kind::log_words().collect();
+    let message = format!("`{word}` is not a format of logs");
+    Diagnostic::new(Code::NotALog, message)
+        .help(format!("the formats are {}", words.join(", ")))
+        .into()
 }
 
 fn specs<T>(
@@ -115,15 +140,19 @@ impl TraceSource {
         }
     }
 
-    /// Opens the trace, with its sidecar, and its program. `command` is for messages.
+    /// Opens the trace or log, with its sidecar, and its program. `command` is for messages.
     ///
     /// # Errors
     ///
-    /// What cannot be read, is no trace, has no program, or contradicts it.
+    /// What cannot be read, is neither trace nor log, has no program, or contradicts it.
     pub fn open(&self, command: &str) -> Result<Opened, Error> {
         let path = self.path.as_path();
-        let recording = Recording::open_with(path, self.given.config()?);
-        let recording = recording.map_err(|error| refused(error, command))?;
+        let config = self.given.config()?;
+        if let Some((kind, below)) = log_kind(path, &config)? {
+            return self.open_log(kind, config, below);
+        }
+        let recording = Recording::open_with(path, config);
+        let recording = recording.map_err(|error| trace::recording(error, command))?;
         let Recording {
             trace: opened,
             program,
@@ -140,29 +169,65 @@ impl TraceSource {
                 .map(|g| trace::guessed(path, format, g)),
         );
         Ok(Opened {
+            path: path.to_path_buf(),
             name: self.name.clone(),
             functions: functions(&program),
             isa: program.isa.unwrap_or(opened.settings.general_isa()),
             program,
             image,
-            replay: opened.replay().map_err(Diagnostic::from)?,
+            replay: Recorded::Trace(opened.replay().map_err(Diagnostic::from)?),
+            warnings,
+        })
+    }
+
+    /// Opens a log of this kind, with the settings in its sidecar.
+    fn open_log(
+        &self,
+        kind: Kind,
+        config: Config,
+        sidecar: Option<Config>,
+    ) -> Result<Opened, Error> {
+        let path = self.path.as_path();
+        let below = sidecar.clone().unwrap_or_default().over(Config::defaults());
+        let mut warnings = Vec::new();
+        let mut remark = |remark| warnings.extend(program::remark(&remark));
+        let loaded = Program::load(config.over(below), &mut remark);
+        let mut program = loaded.map_err(Diagnostic::from)?;
+        if let Some(sidecar) = &sidecar {
+            let checked = program.check_against(sidecar);
+            checked.map_err(Diagnostic::from)?;
+        }
+        let image = program.image().map_err(Diagnostic::from)?;
+        let mut image = image.ok_or_else(trace::no_program)?;
+        let mut guessed = |guess| warnings.push(log::guessed(guess));
+        let file = LogFile::open(path, kind, &mut program, &mut image, &mut guessed);
+        let file = file.map_err(|error| unreadable(path, error))?;
+        Ok(Opened {
+            path: path.to_path_buf(),
+            name: self.name.clone(),
+            functions: functions(&program),
+            isa: file.isa(),
+            program,
+            image,
+            replay: Recorded::Log(file),
             warnings,
         })
     }
 }
 
-/// Why a trace cannot be opened.
-fn refused(error: RecordingError, command: &str) -> Diagnostic {
-    match error {
-        RecordingError::Config(error) => error.into(),
-        RecordingError::Program(error) => error.into(),
-        RecordingError::NoProgram => trace::no_program(),
-        RecordingError::Refused(path, refusal) => trace::refused(&path, refusal, command),
-        RecordingError::Trace(path, error) => trace::bad_trace(&path, error),
-        RecordingError::Misfit(misfit) => trace::misfit(Code::Contradiction, misfit),
-        // Only writing fails in other ways.
-        other => Diagnostic::new(Code::CannotRead, other.to_string()),
+/// The kind of a log, and its sidecar; `None` for what is no log. Standard input is read once:
+/// it has to be a trace.
+fn log_kind(path: &Path, config: &Config) -> Result<Option<(Kind, Option<Config>)>, Error> {
+    if is_stdin(path) {
+        return Ok(None);
     }
+    let mut input = Input::open(path).map_err(Diagnostic::from)?;
+    let kind = detect(input.peek(HEAD).map_err(Diagnostic::from)?);
+    let sidecar = sidecar::find(path).map_err(Diagnostic::from)?;
+    let over = config.clone().over(sidecar.clone().unwrap_or_default());
+    let is_bare = over.transport.transport() == Transport::default();
+    let kind = chosen(kind, &over);
+    Ok((is_bare && kind.is_log()).then_some((kind, sidecar)))
 }
 
 /// The functions of a program, and the names of contexts.
@@ -184,14 +249,18 @@ impl Opened {
     /// Whether the trace may have timestamps.
     #[must_use]
     pub fn has_time(&self) -> bool {
-        self.replay.settings().has_time()
+        self.replay.has_time()
     }
 
     /// Whether a reader may start in the middle. Which of several programs at the same
     /// addresses runs, and which version of code that changes, is known from the start only.
     #[must_use]
     pub fn can_start_anywhere(&self) -> bool {
-        self.replay.has_checkpoints() && !self.functions.is_shared() && self.program.code.is_empty()
+        let has_checkpoints = match &self.replay {
+            Recorded::Trace(replay) => replay.has_checkpoints(),
+            Recorded::Log(_) => false,
+        };
+        has_checkpoints && !self.functions.is_shared() && self.program.code.is_empty()
     }
 
     /// Symbols and lines of its program.
@@ -212,9 +281,9 @@ impl Opened {
     #[must_use]
     pub fn digest(&self) -> Digest {
         let version = env!("CARGO_PKG_VERSION");
-        let mut text = format!("{version} {}\n", self.replay.fingerprint());
+        let mut text = format!("{version} {}\n", self.replay.identity());
         // Writing to memory does not fail.
-        let _ = writeln!(text, "{:?} {:?}", self.replay.settings(), self.isa);
+        let _ = writeln!(text, "{:?}", self.isa);
         for elf in &self.program.elf {
             let _ = writeln!(text, "{:?} {}", elf.file.base, Digest::of(&elf.bytes));
         }

@@ -1,6 +1,8 @@
 //! Tables of traces against tables of steps, and parts of traces against the whole.
 
+mod logs;
 mod naive;
+mod selected;
 
 use crate::collect::{Feed, Purpose};
 use crate::{Given, Index, Opened, Span, Table, Take, TraceSource, VERSION, VERSION_KEY, Wanted};

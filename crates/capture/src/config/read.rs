@@ -324,10 +324,11 @@ pub(super) fn integer(value: &Value<'_>) -> Option<u64> {
 }
 
 /// The candidate that is a typing mistake away, if there is one.
-pub(super) fn nearest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
+pub(crate) fn nearest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
+    let name = name.to_lowercase();
     candidates
         .iter()
-        .map(|c| (strsim::osa_distance(&name.to_lowercase(), c), *c))
+        .map(|c| (strsim::osa_distance(&name, &c.to_lowercase()), *c))
         .filter(|(distance, c)| *distance <= c.len().div_ceil(3))
         .min()
         .map(|(_, c)| c)

@@ -144,6 +144,16 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// The kind of a file that looks like `kind`: the settings may choose the format of a log. What
+/// is not a log is not read as one.
+#[must_use]
+pub fn chosen(kind: Kind, config: &Config) -> Kind {
+    match &config.log.format {
+        Some(format) if kind == Kind::Unknown || kind.is_log() => format.value,
+        _ => kind,
+    }
+}
+
 /// Where the port of a waveform is that starts with `head`; `None` for other kinds.
 #[must_use]
 pub fn plan_of(kind: Kind, head: &[u8], config: &Config) -> Option<Result<Arc<Plan>, MapError>> {

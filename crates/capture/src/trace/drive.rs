@@ -208,18 +208,18 @@ fn update(known: Ownership, reported: Ownership) -> Ownership {
 
 /// Passes the events of one hart or of all on to `inner`, and counts them.
 #[derive(Default)]
-pub(super) struct Watch<C> {
-    pub(super) inner: C,
+pub(crate) struct Watch<C> {
+    pub(crate) inner: C,
     /// What was passed on.
-    pub(super) decoded: Decoded,
+    pub(crate) decoded: Decoded,
     only: Option<HartId>,
     /// `inner` broke: it wants no more.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
 }
 
 impl<C> Watch<C> {
     /// Events for `inner`: those of the hart `only`, or of all.
-    pub(super) fn new(inner: C, only: Option<HartId>) -> Watch<C> {
+    pub(crate) fn new(inner: C, only: Option<HartId>) -> Watch<C> {
         Watch {
             inner,
             decoded: Decoded::default(),

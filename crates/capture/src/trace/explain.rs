@@ -3,6 +3,7 @@
 mod groups;
 
 use super::{Counting, Format, Pieces, Settings, Trace, Warned};
+use crate::config::nearest;
 use crate::input::{Halt, InputError};
 use groups::GroupExplainer;
 use hartrace_etrace as etrace;
@@ -300,6 +301,56 @@ impl Trace {
     }
 }
 
+/// The name of the source of a packet of E-Trace, which its header has.
+const SOURCE: &str = "src";
+
+/// The name of the time in that header.
+const TIMESTAMP: &str = "timestamp";
+
+/// A name that no field of a format has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownField {
+    /// The name.
+    pub name: String,
+    /// The format.
+    pub format: Format,
+    /// The fields it has.
+    pub known: Vec<&'static str>,
+    /// The one that may be meant.
+    pub nearest: Option<&'static str>,
+}
+
+impl Format {
+    /// The names of the fields that its messages or packets have when they are explained.
+    #[must_use]
+    pub fn fields(self) -> Vec<&'static str> {
+        match self {
+            Format::Ntrace => ntrace::FIELD_NAMES.to_vec(),
+            Format::Etrace => [&[SOURCE, TIMESTAMP], &etrace::field_names()[..]].concat(),
+            // Its groups have items.
+            Format::Tandem => Vec::new(),
+        }
+    }
+
+    /// Whether these are names of its fields.
+    ///
+    /// # Errors
+    ///
+    /// The first that is not.
+    pub fn check_fields(self, names: &[String]) -> Result<(), UnknownField> {
+        let known = self.fields();
+        match names.iter().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(UnknownField {
+                name: name.clone(),
+                format: self,
+                nearest: nearest(name, &known),
+                known,
+            }),
+        }
+    }
+}
+
 impl Explained {
     /// What it says, as a number to compare: its name, its source, and its fields or items
     /// with their values, but for fields of these names. Where it is and how many bits it has
@@ -307,7 +358,9 @@ impl Explained {
     #[must_use]
     pub fn sum(&self, bytes: &[u8], ignored: &[String]) -> u64 {
         let mut sum = DefaultHasher::new();
-        (self.hart, self.source, &self.name).hash(&mut sum);
+        let sourceless = ignored.iter().any(|name| name == "SRC" || name == SOURCE);
+        let source = self.source.filter(|_| !sourceless);
+        (self.hart, source, &self.name).hash(&mut sum);
         if self.name.is_none() && self.items.is_empty() {
             bytes.hash(&mut sum);
         }
@@ -439,7 +492,7 @@ impl Packets {
     fn add_header(&self, packet: &etrace::Encapsulated<'_>, to: &mut Explained) {
         let form = &self.config.encapsulation;
         if form.has_sources() {
-            to.codes.push(("src", packet.src.into()));
+            to.codes.push((SOURCE, packet.src.into()));
             to.source = Some(packet.src.into());
         }
         if let Some(time) = packet.time {
@@ -450,7 +503,7 @@ impl Packets {
                 _ => framing.saturating_sub(bytes),
             };
             to.fields.push(Field {
-                name: "timestamp",
+                name: TIMESTAMP,
                 value: time,
                 bits: 8 * bytes as u32,
                 first_byte,

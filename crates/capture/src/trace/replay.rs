@@ -9,7 +9,7 @@ use super::{
     Counting, Decoded, Decoder, Explained, Explainer, Growth, MAX_WHOLE, Settings, SettingsError,
     Trace, View,
 };
-use crate::digest::{Digest, Hasher};
+use crate::digest::Digest;
 use crate::input::{Contents, InputError};
 use crate::shard::{Pause, first};
 use hartrace_flow::{Checkpoint, Consumer, Decode as _, HartId, Image, Marked};
@@ -28,10 +28,6 @@ const PATIENCE: usize = 64;
 /// Marks are at least so many bytes apart, and there are at most [`MARKS`] of them.
 const APART: usize = 1 << 13;
 const MARKS: usize = 1 << 12;
-
-/// Samples of a fingerprint, and the bytes of each.
-const SAMPLES: usize = 256;
-const SAMPLE: usize = 1 << 12;
 
 /// A trace in memory, or mapped, that is decoded several times.
 pub struct Replay {
@@ -86,16 +82,7 @@ impl Replay {
     /// another one, and fast for large files.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
-        let bytes: &[u8] = &self.bytes;
-        let mut hasher = Hasher::new();
-        hasher.update(&self.size().to_le_bytes());
-        let every = (bytes.len() / SAMPLES).max(SAMPLE);
-        for sample in bytes.chunks(every) {
-            hasher.update(sample.get(..SAMPLE).unwrap_or(sample));
-        }
-        let end = bytes.len().saturating_sub(SAMPLE);
-        hasher.update(bytes.get(end..).unwrap_or_default());
-        hasher.finish()
+        Digest::of_samples(&self.bytes)
     }
 
     /// Gives the events of the hart `only`, or of all, to `out`, with marks, until it breaks.

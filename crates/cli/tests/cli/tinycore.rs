@@ -11,12 +11,18 @@ fn example(file: &str) -> String {
 
 /// Simulates the core with a macro, and has the testbench write a file; `None` without a
 /// simulator.
-#[allow(clippy::print_stdout)] // what is skipped is said
 fn simulated(folder: &Folder, fault: &str, kind: &str) -> Option<String> {
+    simulated_with(folder, fault, kind, &[])
+}
+
+/// The same with more flags of the compiler.
+#[allow(clippy::print_stdout)] // what is skipped is said
+fn simulated_with(folder: &Folder, fault: &str, kind: &str, more: &[&str]) -> Option<String> {
     let made = folder.name(&format!("{fault}.vvp"));
     let built = Command::new("iverilog")
         .args(["-g2012", "-o", &made, &format!("-D{fault}")])
-        .args(["tinycore.v", "testbench.v"].map(example))
+        .args(more)
+        .args(["tinycore.v", "testbench.v", "pairs.v"].map(example))
         .output();
     let Ok(built) = built else {
         println!("skipped: iverilog is not installed");
@@ -108,11 +114,10 @@ fn its_waveform_verifies_and_is_encoded_as_its_rows_are() {
     for (fault, place, time) in [
         ("NO_BUG", "verdict       clean", "8624 instructions"),
         ("BUG_ADDER", "at 0x8000021c <main+0x64>", "time 660 ns"),
-        // The port does not show which interrupt it is; its handler does.
         (
             "BUG_LATE_INTERRUPT",
-            "at 0x80000058 <trap_entry+0x2c>",
-            "time 61,050 ns",
+            "at 0x800000a4 <windows+0x8>",
+            "no enabled interrupt",
         ),
     ] {
         let Some(waves) = simulated(&folder, fault, "waves") else {
@@ -153,5 +158,38 @@ fn its_waveform_verifies_and_is_encoded_as_its_rows_are() {
                 assert!(rows == waves && !rows.is_empty(), "{kind}");
             }
         }
+    }
+}
+
+/// A waveform of a simulator with a port of two lanes, of which one, the other or both
+/// retire.
+#[test]
+fn a_port_with_two_lanes_verifies() {
+    let folder = Folder::new();
+    let (elf, config) = (example("program.elf"), example("tinycore.toml"));
+    let port = "[wave]\nscope = \"testbench.pairs\"\nprefix = \"rvfi_\"\n";
+    let port = folder.file("port.toml", port);
+    for (fault, place, what) in [
+        ("NO_BUG", "verdict       clean", "8621 instructions"),
+        ("BUG_ADDER", "at 0x8000021c <main+0x64>", "add a3,t4,a7"),
+        ("BUG_WRITE_ENABLE", "at 0x80000228 <main+0x70>", "store"),
+        (
+            "BUG_LATE_INTERRUPT",
+            "at 0x800000a4 <windows+0x8>",
+            "no enabled interrupt",
+        ),
+    ] {
+        let Some(waves) = simulated_with(&folder, fault, "waves", &["-DPAIRS"]) else {
+            return;
+        };
+        let files = ["-e", &elf, "-c", &config, "-c", &port];
+        let args = ["verify", "-q", &waves, "--max-mismatches", "1"];
+        let output = run(&[&args[..], &files].concat());
+        let report = text(&output.stdout);
+        assert!(
+            report.contains(place) && report.contains(what),
+            "{fault}: {report}{}",
+            text(&output.stderr)
+        );
     }
 }

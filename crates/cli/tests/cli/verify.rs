@@ -71,6 +71,59 @@ fn a_spike_log_verifies() {
     assert!(report.contains("clean"), "{report}");
 }
 
+/// Logs of commits alone have no traps: they are seen by their handlers, and which they were
+/// is known when the handler reads it. The last instruction has no successor.
+#[test]
+fn logs_without_traps_verify() {
+    let folder = Folder::new();
+    let log = folder.name("log");
+    for (name, most) in [
+        ("timer/timer", "60000"),
+        ("scheduler/scheduler", "20000"),
+        ("exceptions/exceptions", "60000"),
+        ("devices/devices", "60000"),
+    ] {
+        for width in ["rv64gc", "rv32gc"] {
+            let program = repository().join(format!("programs/{name}-{width}.elf"));
+            let program = program.to_str().unwrap();
+            let to = format!("spike={log}");
+            run(&["run", "-q", program, "--max-insns", most, "--log", &to]);
+            let report = succeeds(&["verify", "-q", &log, "-e", program]);
+            assert!(report.contains("verdict       clean\n"), "{name}: {report}");
+        }
+    }
+}
+
+/// An interrupt that is taken while interrupts are off, in a log that does not say which
+/// it is.
+#[test]
+fn an_interrupt_that_is_not_enabled_is_found_in_a_log_without_traps() {
+    let folder = Folder::new();
+    let log = folder.name("log");
+    let program = repository().join("programs/timer/timer-rv64gc.elf");
+    let program = program.to_str().unwrap();
+    let to = format!("spike={log}");
+    run(&["run", "-q", program, "--max-insns", "5000", "--log", &to]);
+    let text_of_log = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = text_of_log.lines().collect();
+    // The first entry of the handler of software interrupts, a jump, comes again two
+    // instructions later.
+    let at = lines
+        .iter()
+        .position(|line| line.contains(" 0x0000000080000d0c "))
+        .unwrap();
+    let twice = [&lines[..at + 3], &lines[at..]].concat().join("\n");
+    let log = folder.file("twice.log", twice + "\n");
+    let output = run(&["verify", "-q", &log, "-e", program, "--max-mismatches", "1"]);
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{report}");
+    assert!(report.contains("no enabled interrupt"), "{report}");
+    assert!(
+        report.contains("at 0x80000bbc <software_entry+0x4>"),
+        "{report}"
+    );
+}
+
 /// The log records what the debugger of a semihosting program changes.
 #[test]
 fn a_log_of_a_semihosting_program_verifies() {
@@ -516,7 +569,13 @@ fn what_cannot_be_checked() {
         Item::EndGroup,
     ]);
     groups.write(&trace);
-    let output = run(&["verify", "--absent", "trap.mcause", &trace]);
+    // An interrupt without a cause, where none is enabled.
+    let args = ["verify", "--absent", "trap.mcause", &trace];
+    let output = run(&args);
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{report}");
+    assert!(report.contains("no enabled interrupt"), "{report}");
+    let output = run(&[&args[..], &["--volatile", "mie"]].concat());
     let report = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{report}");
     let verdict = "clean, but 1 group could not be checked (";

@@ -520,6 +520,16 @@ fn messages_but_for_their_times() {
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     let equal = succeeds(&["diff", a, b, "--messages", "--ignore", "TSTAMP"]);
     assert!(equal.starts_with("no difference: "), "{equal}");
+    // A name that no field has would leave nothing out.
+    let output = run(&["diff", a, b, "--messages", "--ignore", "tstmp"]);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("no field `tstmp`")
+            && message.contains("did you mean `TSTAMP`?")
+            && message.contains("ICNT, BTYPE"),
+        "{message}"
+    );
 }
 
 /// The listing of a part: by instruction, symbol, trap and time, in every format.

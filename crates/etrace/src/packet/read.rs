@@ -217,7 +217,7 @@ fn support(from: &mut impl Source, layout: &Layout) -> Support {
 }
 
 /// The modes of a standard support packet, in order.
-const STANDARD_MODES: [&str; 8] = [
+pub(crate) const STANDARD_MODES: [&str; 8] = [
     "sijump",
     "implicit_return",
     "branch_predictor",
@@ -229,7 +229,7 @@ const STANDARD_MODES: [&str; 8] = [
 ];
 
 /// What it says about data trace, in order.
-const STANDARD_DATA: [&str; 5] = [
+pub(crate) const STANDARD_DATA: [&str; 5] = [
     "mmacas_ext",
     "noaddr",
     "nodata",

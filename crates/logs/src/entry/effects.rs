@@ -146,6 +146,11 @@ impl Shadow {
         }
     }
 
+    /// A register has a value that the log has not shown.
+    pub(super) fn lose(&mut self, reg: u8) {
+        self.known &= !(1 << (reg & 31));
+    }
+
     pub(super) fn forget(&mut self) {
         self.known = 0;
     }

@@ -17,6 +17,8 @@ pub(crate) struct Ground<'g, 'a> {
     pub(super) isa: Isa,
     /// What nothing explains is no trap.
     pub(super) plain_jumps: bool,
+    /// What ends the log may be given with what is only likely.
+    pub(super) guesses: bool,
     /// Entries show what retired; listed instructions do not.
     pub(crate) commits: bool,
     pub(super) sites: &'g mut Option<Sites<'a>>,
@@ -189,10 +191,11 @@ impl Hart {
         if self.unconfirmed && !site.allows(pc) {
             return self.trap_at(insn, pc, mode, ground, out);
         }
-        let fits = self.next.map_or(site.allows(pc), |next| next == pc);
-        // Only a trap raises the privilege; after an indirect jump its epc
-        // is unknown and it goes without.
-        let known = site.exits == Exits::Known || self.next.is_some();
+        let next = self.next.or_else(|| self.target(&insn, ground.isa));
+        let fits = next.map_or(site.allows(pc), |next| next == pc);
+        // Only a trap raises the privilege; after an indirect jump whose register is
+        // unknown so is its epc, and it goes without.
+        let known = site.exits == Exits::Known || next.is_some();
         let rose = mode.is_some_and(|m| m > insn.mode) && known;
         if (fits && !rose) || site.exits == Exits::Trap || ground.plain_jumps {
             insn.next = pc;
@@ -201,8 +204,12 @@ impl Hart {
             self.effects.mode = Some(after).filter(|&after| after != insn.mode);
             return self.give(insn, ground, out);
         }
-        let natural = self.next.unwrap_or(site.natural);
-        let epc = if fits { pc } else { natural };
+        let natural = next.or_else(|| self.branched(&insn, &site));
+        let epc = if fits {
+            pc
+        } else {
+            natural.unwrap_or(site.natural)
+        };
         insn.next = epc;
         self.give(insn, ground, out);
         if is_semihosting(insn.bits, epc, pc) {
@@ -276,8 +283,7 @@ impl Hart {
             return self.turn(insn, entry.pc, entry.mode, ground, out);
         }
         self.insn = None;
-        let known = self.next.or_else(|| self.target(&insn, ground.isa));
-        insn.next = known.unwrap_or(site.natural);
+        insn.next = self.successor(&insn, &site, ground.isa);
         let mode = self.modes.after(insn.bits, insn.mode);
         self.mode = Some(mode);
         self.effects.mode = Some(mode).filter(|&after| after != insn.mode);
@@ -331,6 +337,46 @@ impl Hart {
         (self.insn, self.settled) = (None, Some(next));
         self.mode = Some(insn.mode);
         self.give(insn, ground, out);
+    }
+
+    /// Where an instruction goes, by what is known of it and of its registers; for want of
+    /// that, to the next one.
+    fn successor(&self, insn: &Insn, site: &Site, isa: Isa) -> u64 {
+        let known = self.next.or_else(|| self.target(insn, isa));
+        known
+            .or_else(|| self.branched(insn, site))
+            .unwrap_or(site.natural)
+    }
+
+    /// Where a branch goes, if its registers are known.
+    fn branched(&self, insn: &Insn, site: &Site) -> Option<u64> {
+        if site.exits != Exits::Known || site.successor().is_some() {
+            return None;
+        }
+        let bits = insn.bits;
+        let (condition, rs1, rs2) = match bits & 3 {
+            3 => (bits >> 12 & 7, bits >> 15, bits >> 20),
+            // c.beqz, c.bnez
+            _ => (bits >> 13 & 1, 8 + (bits >> 7 & 7), 0),
+        };
+        let value = |reg| {
+            let value = self.shadow.get(reg)?;
+            Some(match self.narrow {
+                true => i64::from(value as i32),
+                false => value.cast_signed(),
+            })
+        };
+        let (a, b) = (value(rs1)?, value(rs2)?);
+        let taken = match condition {
+            0 => a == b,
+            1 => a != b,
+            4 => a < b,
+            5 => a >= b,
+            6 => a.cast_unsigned() < b.cast_unsigned(),
+            7 => a.cast_unsigned() >= b.cast_unsigned(),
+            _ => return None,
+        };
+        Some(if taken { site.taken } else { site.natural })
     }
 
     /// Where an indirect jump goes, if its register is known and it has not
@@ -404,7 +450,7 @@ impl Hart {
         if site.exits == Exits::Trap && ground.commits {
             return;
         }
-        insn.next = self.next.unwrap_or(site.natural);
+        insn.next = self.successor(&insn, &site, ground.isa);
         self.give(insn, ground, out);
     }
 
@@ -460,6 +506,9 @@ impl Hart {
     /// The last instruction will write a register later.
     pub(crate) fn owe(&mut self, reg: Option<RegId>) {
         self.owed = reg;
+        if let Some(RegId::X(number)) = reg {
+            self.shadow.lose(number);
+        }
     }
 
     /// An instruction did not retire, or an interrupt was taken before it.
@@ -536,7 +585,7 @@ impl Hart {
         if let Some(insn) = self.insn.take() {
             let site = Site::new(insn.pc, insn.bits, insn.len(), ground.isa, |_| None);
             // An observer of control flow is not given a guess.
-            if !ground.plain_jumps || self.next.is_some() || site.successor().is_some() {
+            if ground.guesses || self.next.is_some() || site.successor().is_some() {
                 self.give_natural(insn, ground, out);
             }
         }
@@ -545,7 +594,7 @@ impl Hart {
         }
         self.listed = None;
         // Nor is one of the handler of a trap.
-        if ground.plain_jumps {
+        if !ground.guesses {
             self.trap = None;
         }
         let mode = self.handler_mode().filter(|_| ground.commits);

@@ -22,7 +22,8 @@ pub struct EntryOptions {
     /// More harts than this are a fault in the log.
     pub max_harts: usize,
     /// A jump that no instruction makes and no entry explains is where the log
-    /// says the instruction went, not a trap: for a verifier, who wants to see it.
+    /// says the instruction went, not a trap, if the log records traps; and where the log
+    /// ends, nothing is given that is only likely: for a verifier.
     pub plain_jumps: bool,
 }
 
@@ -62,6 +63,8 @@ pub struct EntrySteps<'a> {
     unreported: Effects,
     /// Steps that wait for a cause.
     waiting: Waiting,
+    /// Entries record traps: what none explains is none.
+    records_traps: bool,
     /// Entries show what retired. Otherwise lines only list what is about to execute.
     pub(crate) commits: bool,
 }
@@ -94,6 +97,7 @@ impl<'a> EntrySteps<'a> {
             quiet: false,
             unreported: unreported(),
             waiting: Waiting::default(),
+            records_traps: true,
             commits: true,
         }
     }
@@ -239,9 +243,9 @@ impl<'a> EntrySteps<'a> {
         }
     }
 
-    /// A log that records traps has plain jumps, if that was asked for.
-    pub(crate) fn plain_jumps(&mut self, plain: bool) {
-        self.options.plain_jumps = plain;
+    /// Whether entries record traps; otherwise one may be seen by its handler alone.
+    pub(crate) fn records_traps(&mut self, records: bool) {
+        self.records_traps = records;
     }
 
     /// A hart, and what it shares with the others; new harts are added.
@@ -285,7 +289,8 @@ impl<'a> EntrySteps<'a> {
         };
         let ground = Ground {
             isa: self.isa.unwrap_or(default),
-            plain_jumps: self.options.plain_jumps,
+            plain_jumps: self.options.plain_jumps && self.records_traps,
+            guesses: !self.options.plain_jumps,
             commits: self.commits,
             sites: &mut self.sites,
             unreported: &self.unreported,

@@ -4,6 +4,7 @@
 use super::missing_code::whose;
 use super::{Code, Diagnostic, Findings, unknown_format};
 use crate::words::count;
+use hartrace_capture::RecordingError;
 use hartrace_capture::compare::PlanError;
 use hartrace_capture::config::FilterError;
 use hartrace_capture::detect::Kind;
@@ -11,7 +12,7 @@ use hartrace_capture::input;
 use hartrace_capture::trace::{
     ContainerFault, DataGaps, DecodeError, Decoded, Format, Guess, Hint, Misfit,
     ReencapsulateError, Refusal, Settings, SettingsError, TableDamage, TraceError, TransportError,
-    Warned, WriteError, Written, likely_cause,
+    UnknownField, Warned, WriteError, Written, likely_cause,
 };
 use hartrace_flow::{Assumed, DataGap, Difference, Gap, HartId, Ownership, Reason, Warning, boot};
 use std::path::Path;
@@ -403,6 +404,24 @@ impl From<DecodeError> for Diagnostic {
     }
 }
 
+/// Why a trace cannot be opened or written in the short way; `command` is for messages.
+#[must_use]
+pub fn recording(error: RecordingError, command: &str) -> Diagnostic {
+    match error {
+        RecordingError::Config(error) => error.into(),
+        RecordingError::Program(error) => error.into(),
+        RecordingError::NoProgram => no_program(),
+        RecordingError::Refused(path, refusal) => refused(&path, refusal, command),
+        RecordingError::Trace(path, error) => bad_trace(&path, error),
+        RecordingError::Misfit(found) => misfit(Code::Contradiction, found),
+        RecordingError::Write(error) => error.into(),
+        RecordingError::Transport(error) => bad_transport(&error),
+        RecordingError::Output(error) => error.into(),
+        RecordingError::NoFormat(_) => Diagnostic::new(Code::BadFileSpec, error.to_string()),
+        other => Diagnostic::new(Code::Contradiction, other.to_string()),
+    }
+}
+
 impl From<SettingsError> for Diagnostic {
     fn from(error: SettingsError) -> Diagnostic {
         let section = error.format().name();
@@ -444,6 +463,27 @@ pub fn misfit(code: Code, misfit: Misfit) -> Diagnostic {
     match misfit.note {
         Some(note) => diagnostic.note(note),
         None => diagnostic,
+    }
+}
+
+/// A name in `--ignore` that no field has.
+#[must_use]
+pub fn unknown_field(error: &UnknownField) -> Diagnostic {
+    let UnknownField {
+        name,
+        format,
+        known,
+        nearest,
+    } = error;
+    let message = format!("--ignore: {format} has no field `{name}`");
+    let diagnostic = Diagnostic::new(Code::BadState, message);
+    if known.is_empty() {
+        return diagnostic.note("its groups have items, which are always compared");
+    }
+    let diagnostic = diagnostic.note(format!("its fields are {}", known.join(", ")));
+    match nearest {
+        Some(nearest) => diagnostic.help(format!("did you mean `{nearest}`?")),
+        None => diagnostic.help("`hartrace dump` shows the fields of each message"),
     }
 }
 

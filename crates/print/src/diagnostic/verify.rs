@@ -107,7 +107,7 @@ fn unchecked(report: &Report<'_>, counters: &Counters, end: End) -> Option<Diagn
     let groups = count(counters.unchecked, "group");
     let message = format!("{groups} of {name} could not be checked");
     Some(Diagnostic::new(Code::Unchecked, message).note(
-        "their pc is unknown, or they report a trap without its cause; the hart took their \
-        state from the trace",
+        "their pc is unknown, or they report a trap without its cause while the registers that \
+        enable interrupts are unknown or volatile; the hart took their state from the trace",
     ))
 }

@@ -191,6 +191,7 @@ fn difference(difference: &verify::Difference) -> Difference {
                 (Some(code), None) => format!("{}, not reported", interrupt(code as u32)),
                 (_, Some(code)) => format!("{}, taken though disabled", interrupt(code as u32)),
             }),
+            Field::Handler => Some("no interrupt that is enabled leads there".to_owned()),
             Field::Mode => {
                 let mode = |code: Option<u64>| Mode::from_code(code? as u8).map(Mode::name);
                 let (a, b) = (mode(expected).unwrap_or("?"), mode(actual).unwrap_or("?"));

@@ -63,22 +63,6 @@ pub(super) fn mismatch(
     out
 }
 
-/// A core takes an interrupt that the model would not take.
-pub(super) fn unexplained(
-    facts: &Facts<'_>,
-    number: u64,
-    insn: u64,
-    (from, handler): (u64, u64),
-) -> String {
-    let places = facts.places;
-    format!(
-        "mismatch {number}: instruction {insn}\n  at {}\n     the core takes an interrupt to \
-         {}; the hart has none enabled that leads there\n\n",
-        places.address(from),
-        places.address(handler)
-    )
-}
-
 /// The cause of the trap that a group reports.
 pub(super) fn reported_cause(group: &Group) -> Option<u64> {
     let causes = [csr::MCAUSE, csr::SCAUSE].map(Register::csr);
@@ -133,7 +117,7 @@ fn row(facts: &Facts<'_>, pc: u64, difference: &Difference) -> [String; 4] {
     };
     let plain = matches!(
         field,
-        Field::Pc | Field::Mode | Field::Interrupt | Field::StoreSize
+        Field::Pc | Field::Mode | Field::Interrupt | Field::Handler | Field::StoreSize
     );
     let bits = match (expected, actual) {
         (Some(a), Some(b)) if !plain => format!("{:#x}", a ^ b),
@@ -149,6 +133,7 @@ const fn nothing(field: Field) -> (&'static str, &'static str) {
         Field::LoadAddress => ("no access", "no access"),
         Field::StoreAddress | Field::StoreSize | Field::StoreData => ("no store", "no store"),
         Field::Interrupt => ("disabled", "not reported"),
+        Field::Handler => ("no enabled interrupt", "not reported"),
         Field::Insn | Field::Pc | Field::Mode => ("nothing", "not reported"),
     }
 }
@@ -161,7 +146,7 @@ fn value_text(facts: &Facts<'_>, pc: u64, field: Field, value: u64) -> String {
             let bits = value as u32;
             format!("{} {}", encoding(bits), places.text(pc, bits))
         }
-        Field::Pc => places.address(value),
+        Field::Pc | Field::Handler => places.address(value),
         Field::Mode => match Mode::from_code(value as u8) {
             Some(mode) => mode.name().to_owned(),
             None => value.to_string(),

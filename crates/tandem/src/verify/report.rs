@@ -32,6 +32,8 @@ pub enum Field {
     /// of the model alone one that the trace does not report, and so where
     /// neither has a code and several could be it.
     Interrupt,
+    /// The handler of a trap without a cause, where no trap of the model leads.
+    Handler,
 }
 
 impl Field {
@@ -49,7 +51,7 @@ impl Field {
             },
             Field::LoadAddress => Kind::Load,
             Field::StoreAddress | Field::StoreSize | Field::StoreData => Kind::Store,
-            Field::Interrupt => Kind::Interrupt,
+            Field::Interrupt | Field::Handler => Kind::Interrupt,
         }
     }
 }
@@ -66,6 +68,7 @@ impl fmt::Display for Field {
             Field::StoreSize => f.write_str("store size"),
             Field::StoreData => f.write_str("store data"),
             Field::Interrupt => f.write_str("interrupt"),
+            Field::Handler => f.write_str("trap handler"),
         }
     }
 }
@@ -221,7 +224,7 @@ pub struct Counters {
     /// Changes of CSRs the model does not have.
     pub unmodelled: u64,
     /// Groups that could not be checked: the pc was not known, or an interrupt
-    /// had no cause.
+    /// had no cause and the registers that enable it were not known either.
     pub unchecked: u64,
 }
 

@@ -8,10 +8,13 @@ use hartrace_isa::csr;
 
 use super::Core;
 use super::judge::{Ask, Found, differ};
-use super::report::Field;
+use super::report::{Field, Reporter};
 use crate::follow::Follower;
 use crate::group::{NewPc, TrapCsr};
 use crate::register::Register;
+
+/// The interrupts that the architecture defines for every hart, the likeliest first.
+const USUAL: [u32; 6] = [7, 3, 11, 5, 1, 9];
 
 impl Core {
     /// Whether the group agrees if the model's instruction traps first: `Some`
@@ -96,7 +99,7 @@ impl Core {
         if !self.options.own_csrs || !jumps || group.told(TrapCsr::Epc).is_none() {
             return None;
         }
-        let (ask, step) = self.guess(model)?;
+        let (ask, step, _) = self.guess(model)?;
         let undo = self.save();
         let found = self.examine(model, ask, &step);
         if !found.is_empty() {
@@ -111,22 +114,95 @@ impl Core {
         Some((step, found))
     }
 
-    /// An interrupt without a cause: the model takes the likeliest that leads
-    /// where the trace goes. `None` if there is none such.
-    pub(super) fn guess(&mut self, model: &mut dyn Model) -> Option<(Ask, Step)> {
-        let group = self.reader.group();
-        let here = Follower::at(self.config.xlen, self.shadow.pc);
-        let told = group.pc.and(here.moves(group).to)?;
+    /// An interrupt without a cause: the model takes the likeliest that leads where the
+    /// trace goes. `None` if there is none such. With it, whether it may be another trap.
+    pub(super) fn guess(&mut self, model: &mut dyn Model) -> Option<(Ask, Step, bool)> {
+        let told = self.told_handler()?;
+        let (mut likeliest, mut several) = (None, false);
         for code in self.candidates(model) {
-            let ask = Ask::Interrupt(code);
-            let step = self.ask(model, ask);
+            self.ask(model, Ask::Interrupt(code));
             if model.read(Place::Pc) == Ok(told) {
-                return Some((ask, step));
+                several |= likeliest.is_some();
+                likeliest = likeliest.or(Some(code));
             }
             let undo = self.save();
             self.undo(model, &undo);
         }
-        None
+        // A port without CSRs marks interrupts. A trace that has them otherwise may leave
+        // out those of an exception.
+        let mcause = Register::csr(csr::MCAUSE);
+        let exception = !self.config.absent.registers.contains(mcause);
+        let ask = Ask::Interrupt(likeliest?);
+        Some((ask, self.ask(model, ask), several || exception))
+    }
+
+    /// The trap that was taken may have been another: what it was is known when the trace
+    /// shows it.
+    pub(super) fn doubt_cause(&mut self) {
+        for csr in [csr::MCAUSE, csr::MTVAL, csr::SCAUSE, csr::STVAL] {
+            let register = Register::csr(csr);
+            if !self.tells(register) {
+                self.shadow.doubt(register);
+            }
+        }
+    }
+
+    /// A trap without a cause, where no interrupt leads that the model has enabled. It may be
+    /// an exception; otherwise the core has taken an interrupt that it must not take.
+    pub(super) fn unexplained(
+        &mut self,
+        model: &mut dyn Model,
+        reporter: &mut dyn Reporter,
+    ) -> ControlFlow<()> {
+        let Some(told) = self.told_handler().filter(|_| self.knows_enabled(model)) else {
+            return self.adopt(model);
+        };
+        let step = self.ask(model, Ask::Step);
+        if matches!(step, Step::Trap(_)) && model.read(Place::Pc) == Ok(told) {
+            return self.judge(model, Ask::Step, step, reporter);
+        }
+        let undo = self.save();
+        self.undo(model, &undo);
+        let pc = self.shadow.pc.unwrap_or(0);
+        self.counters.interrupts += 1;
+        self.force_interrupt(model, told);
+        self.take_over(model);
+        let mut found = Found::new();
+        differ(&mut found, Field::Handler, None, Some(told));
+        self.report((pc, None), found, reporter)
+    }
+
+    /// The model takes an interrupt that leads to a handler, enabled or not, so that the
+    /// return from it leads back.
+    fn force_interrupt(&mut self, model: &mut dyn Model, handler: u64) {
+        for code in USUAL {
+            self.ask(model, Ask::Interrupt(code));
+            if model.read(Place::Pc) == Ok(handler) {
+                self.follow(model);
+                return;
+            }
+            let undo = self.save();
+            self.undo(model, &undo);
+        }
+    }
+
+    /// Whether the registers that enable interrupts and send them to their handlers are the
+    /// model's to know: none was lost, and none is volatile.
+    fn knows_enabled(&self, model: &dyn Model) -> bool {
+        let registers = [csr::MSTATUS, csr::MIE, csr::MIDELEG, csr::MTVEC, csr::STVEC];
+        registers.into_iter().all(|csr| {
+            let register = Register::csr(csr);
+            let known = self.shadow.known().contains(register);
+            model.read(Place::Csr(csr)).is_err()
+                || known && self.options.volatile.bits(register) == 0
+        })
+    }
+
+    /// Where the trap of the group leads, if it says so.
+    fn told_handler(&self) -> Option<u64> {
+        let group = self.reader.group();
+        let here = Follower::at(self.config.xlen, self.shadow.pc);
+        group.pc.and(here.moves(group).to)
     }
 
     /// Takes over a group that cannot be checked. Its instruction has a number
@@ -144,24 +220,24 @@ impl Core {
         ControlFlow::Continue(())
     }
 
-    /// The interrupts that the model would take, the likeliest first.
+    /// The interrupts that the model would take if they were pending, the likeliest first.
     fn candidates(&self, model: &dyn Model) -> impl Iterator<Item = u32> + use<> {
-        let usual = [7, 3, 11, 5, 1, 9];
-        let last = self.last_interrupt;
-        let rest = usual.map(|code| Some(code).filter(|code| Some(*code) != last));
-        let [a, b, c, d, e, f] = rest;
-        let all = [last, a, b, c, d, e, f];
-        let enabled = all.map(|code| code.filter(|code| self.is_enabled(model, *code)));
-        // Those of the core itself, as far as the model has them.
         let mie = model.read(Place::Csr(csr::MIE)).unwrap_or(0);
-        let own = mie & !0xffff;
-        let first = own.trailing_zeros();
-        let custom = match own != 0 && self.options.own_csrs && self.is_enabled(model, first) {
-            true => own,
-            false => 0,
-        };
-        let custom = (16..64).filter(move |code| custom >> code & 1 != 0);
-        enabled.into_iter().flatten().chain(custom)
+        let last = self.last_interrupt.filter(|code| *code < 64);
+        let known =
+            |code: &u32| mie >> code & 1 != 0 || USUAL.contains(code) || last == Some(*code);
+        let enabled = (0..64)
+            .filter(known)
+            .filter(|code| self.is_enabled(model, *code));
+        let mut left = enabled.fold(0u64, |codes, code| codes | 1 << code);
+        last.into_iter()
+            .chain(USUAL)
+            .chain(0..64)
+            .filter(move |code| {
+                let found = left >> code & 1 != 0;
+                left &= !(1 << code);
+                found
+            })
     }
 
     /// The shadow follows an interrupt of the model. The trace has not reported what it

@@ -11,6 +11,7 @@ use hartrace_capture::input;
 use hartrace_capture::output::Output;
 use hartrace_capture::trace::{PieceKind, Trace};
 use hartrace_isa::Isa;
+use hartrace_print::diagnostic::trace::unknown_field;
 use hartrace_print::difference as print;
 use hartrace_print::dump::{Dump, DumpForm};
 use std::cell::RefCell;
@@ -37,6 +38,9 @@ pub(super) fn run(args: &Diff, talk: &Talk) -> Result<(), Failure> {
             "--messages compares traces of one format; without it, what was executed is compared",
         ));
     }
+    a.0.format()
+        .check_fields(&args.ignore)
+        .map_err(|error| unknown_field(&error))?;
     let names = [input::name(&args.a), input::name(&args.b)];
     let (to_a, from_a) = sync_channel(AHEAD);
     let (to_b, from_b) = sync_channel(AHEAD);
