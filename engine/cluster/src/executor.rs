@@ -6,6 +6,7 @@ use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_
 use hartrace_export::talk::say;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_sql::{MESSAGE, PlanCodec, place, runtime};
+use hartrace_tables::Error;
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ fn address(text: &str) -> Result<(String, u16), String> {
     place(text).ok_or_else(|| "write HOST:PORT".to_owned())
 }
 
-pub(crate) async fn run(args: &Args) -> Result<(), Diagnostic> {
+pub(crate) async fn run(args: &Args) -> Result<(), Error> {
     logs::print(args.verbose);
     reach(args).await?;
     let (port, task_port) = ports(args)?;
@@ -100,12 +101,12 @@ pub(crate) async fn run(args: &Args) -> Result<(), Diagnostic> {
     let ended = start_executor_process(Arc::new(config)).await;
     ended.map_err(|error| {
         let message = format!("the executor ended: {error}");
-        Diagnostic::new(Code::NoScheduler, message)
+        Diagnostic::new(Code::NoScheduler, message).into()
     })
 }
 
 /// Waits for the scheduler: an executor may be started at the same time.
-async fn reach(args: &Args) -> Result<(), Diagnostic> {
+async fn reach(args: &Args) -> Result<(), Error> {
     let (host, port) = &args.scheduler;
     let patience = Duration::from_secs(args.wait);
     let mut error = String::from("no answer");
@@ -123,13 +124,14 @@ async fn reach(args: &Args) -> Result<(), Diagnostic> {
         Err(_) => {
             let message = format!("cannot reach the scheduler at `{host}:{port}`: {error}");
             Err(Diagnostic::new(Code::NoScheduler, message)
-                .help("start it with `hartrace scheduler`, or name another with --scheduler"))
+                .help("start it with `hartrace scheduler`, or name another with --scheduler")
+                .into())
         }
     }
 }
 
 /// The ports that are given, or free ones.
-fn ports(args: &Args) -> Result<(u16, u16), Diagnostic> {
+fn ports(args: &Args) -> Result<(u16, u16), Error> {
     let bind = |port| TcpListener::bind((args.bind, port));
     // Both are open at the same time, so they differ.
     let both = bind(args.port).and_then(|first| Ok((first, bind(args.task_port)?)));
@@ -139,11 +141,12 @@ fn ports(args: &Args) -> Result<(u16, u16), Diagnostic> {
         let message = format!("cannot listen on {}: {error}", args.bind);
         Diagnostic::new(Code::NoScheduler, message)
             .help("choose another address with --bind, or other ports")
+            .into()
     })
 }
 
 /// A folder of its own that is deleted with the executor.
-fn folder(args: &Args) -> Result<tempfile::TempDir, Diagnostic> {
+fn folder(args: &Args) -> Result<tempfile::TempDir, Error> {
     let mut builder = tempfile::Builder::new();
     let builder = builder.prefix("hartrace-executor-");
     let folder = match &args.work_dir {
@@ -152,7 +155,9 @@ fn folder(args: &Args) -> Result<tempfile::TempDir, Diagnostic> {
     };
     folder.map_err(|error| {
         let message = format!("cannot make a folder for intermediate rows: {error}");
-        Diagnostic::new(Code::CannotCreate, message).help("choose another with --work-dir")
+        Diagnostic::new(Code::CannotCreate, message)
+            .help("choose another with --work-dir")
+            .into()
     })
 }
 

@@ -8,6 +8,7 @@ mod scheduler;
 use clap::{Parser, Subcommand};
 use hartrace_export::talk::failed;
 use hartrace_print::diagnostic::{Code, Diagnostic};
+use hartrace_tables::Error;
 use std::process::ExitCode;
 
 /// Run SQL queries over traces on several machines
@@ -39,11 +40,11 @@ const STACK: usize = 16 << 20;
 fn main() -> ExitCode {
     match run(&Args::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(diagnostic) => failed(&diagnostic),
+        Err(Error(diagnostic)) => failed(&diagnostic),
     }
 }
 
-fn run(command: &Command) -> Result<(), Diagnostic> {
+fn run(command: &Command) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK)

@@ -8,6 +8,7 @@ use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use hartrace_export::talk::say;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_sql::{MESSAGE, PlanCodec, session_state};
+use hartrace_tables::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     verbose: bool,
 }
 
-pub(crate) async fn run(args: &Args) -> Result<(), Diagnostic> {
+pub(crate) async fn run(args: &Args) -> Result<(), Error> {
     logs::print(args.verbose);
     let listener = TcpListener::bind(args.bind).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -77,7 +78,7 @@ pub(crate) async fn run(args: &Args) -> Result<(), Diagnostic> {
     };
     tokio::select! {
         ended = serve => ended.map_err(|error| {
-            Diagnostic::new(Code::NoScheduler, format!("the scheduler ended: {error}"))
+            Diagnostic::new(Code::NoScheduler, format!("the scheduler ended: {error}")).into()
         }),
         () = crate::executor::stopped() => Ok(()),
     }
