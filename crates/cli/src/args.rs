@@ -263,6 +263,12 @@ pub(crate) enum Command {
     /// Query traces with SQL (program hartrace-sql)
     #[command(disable_help_flag = true)]
     Sql(Installed),
+    /// Divide SQL queries among executors (program hartrace-cluster)
+    #[command(disable_help_flag = true)]
+    Scheduler(Installed),
+    /// Run parts of SQL queries for a scheduler (program hartrace-cluster)
+    #[command(disable_help_flag = true)]
+    Executor(Installed),
     /// Show the settings, and convert them
     #[command(subcommand)]
     Config(Config),

@@ -4,6 +4,7 @@ use crate::writer::{Writer, Written};
 use hartrace_capture::output::Output;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_tables::{Error, Opened, Table, TraceSource, VERSION, Wanted};
+use parquet::errors::ParquetError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -209,9 +210,13 @@ impl Export {
         Ok(written.map_err(Diagnostic::from)?)
     }
 
-    fn cannot_write(&self, trace: &str, error: &parquet::errors::ParquetError) -> Error {
+    fn cannot_write(&self, trace: &str, error: &ParquetError) -> Error {
         let folder = self.folder.display();
-        let message = format!("cannot write the tables of `{trace}` to `{folder}`: {error}");
+        let why = match error {
+            ParquetError::External(cause) => cause.to_string(),
+            other => other.to_string(),
+        };
+        let message = format!("cannot write the tables of `{trace}` to `{folder}`: {why}");
         Diagnostic::new(Code::CannotWrite, message)
             .note("traces that are finished stay; the files of this one were removed")
             .help("make room, and give the same command again")

@@ -100,6 +100,8 @@ struct Shared {
     report: Report,
     /// The exit code of the first trace that could not be exported.
     failed: Option<Code>,
+    /// Nothing can be written: the next trace would fail in the same way.
+    is_over: bool,
 }
 
 fn run(args: &Args) -> Result<ExitCode, Error> {
@@ -113,8 +115,16 @@ fn run(args: &Args) -> Result<ExitCode, Error> {
             if interrupted() {
                 return;
             }
-            let done = export.trace(source, &interrupted);
-            note(args, &shared, (source, sources.len()), done);
+            let mut done = export.trace(source, &interrupted);
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if shared.is_over && done.is_err() {
+                // The other thread has said so.
+                done = Ok(None);
+            }
+            note(args, &mut shared, (source, sources.len()), done);
+            if shared.is_over {
+                return;
+            }
         }
     };
     thread::scope(|scope| {
@@ -129,7 +139,11 @@ fn run(args: &Args) -> Result<ExitCode, Error> {
     if interrupted() {
         return Ok(ended());
     }
-    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Report {
+        new, old, failed, ..
+    } = shared.report;
+    shared.report.left = (sources.len() as u64).saturating_sub(new + old + failed);
     if !args.quiet {
         say(&shared.report.text());
     }
@@ -141,11 +155,10 @@ fn run(args: &Args) -> Result<ExitCode, Error> {
 /// Takes note of what became of a trace.
 fn note(
     args: &Args,
-    shared: &Mutex<Shared>,
+    shared: &mut Shared,
     (source, all): (&TraceSource, usize),
     outcome: Result<Option<Outcome>, Error>,
 ) {
-    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
     match outcome {
         Ok(Some(outcome)) => {
             shared.report.add(&outcome);
@@ -158,6 +171,7 @@ fn note(
             let diagnostic = diagnostic.note(format!("the trace is `{}`", source.name));
             shared.report.failed += 1;
             shared.failed.get_or_insert(diagnostic.code);
+            shared.is_over |= matches!(diagnostic.code, Code::CannotWrite | Code::CannotCreate);
             say(&diagnostic.render(Severity::Error));
         }
     }

@@ -11,6 +11,8 @@ pub struct Report {
     pub old: u64,
     /// Traces that could not be exported.
     pub failed: u64,
+    /// Traces that were not tried, since nothing can be written.
+    pub left: u64,
     /// Traces with gaps among the new ones.
     pub damaged: u64,
     rows: u64,
@@ -47,6 +49,7 @@ impl Report {
             (self.old, "exported already"),
             (self.damaged, "with gaps: see the table `gaps`"),
             (self.failed, "could not be exported"),
+            (self.left, "not tried"),
         ] {
             if count > 0 {
                 lines.push(format!("{} {what}", traces(count)));

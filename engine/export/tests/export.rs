@@ -213,6 +213,39 @@ fn bad_traces_are_reported() {
     assert_eq!(hartrace_export(&strict).status.code(), Some(3));
 }
 
+/// A full disk is reported once, whatever else was to be exported, and nothing is left half
+/// written. A limit for the size of files stands for the disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_an_export() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..6 {
+        let path = folder.path().join(format!("{number}.ntrace"));
+        record(&path, "sort-rv64gc", "", 300_000);
+    }
+    let out = folder.path().join("out");
+    let script = "ulimit -f 8 && trap '' XFSZ && exec \"$0\" \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_hartrace-export")])
+        .arg(folder.path())
+        .arg("-o")
+        .arg(&out)
+        .output()
+        .unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(text.matches("error[").count(), 1, "{text}");
+    for part in [
+        "HT0006",
+        "too large",
+        "0 traces exported",
+        "5 traces not tried",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(files(&out), Vec::<String>::new());
+}
+
 /// An export of another version is not mixed with this one.
 #[test]
 fn another_schema_is_refused() {

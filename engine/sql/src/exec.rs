@@ -4,11 +4,8 @@ use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::provider::external;
 use crate::work::{Extent, Work};
-use datafusion::arrow::array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, StringArray, UInt32Array,
-};
-use datafusion::arrow::datatypes::{Int32Type, SchemaRef};
-use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -21,7 +18,7 @@ use datafusion::physical_plan::metrics::{
 };
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use hartrace_tables::{Error, Projection, Table, Take, Wanted};
+use hartrace_tables::{Completer, Error, Projection, Table, Take, Wanted};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -88,10 +85,48 @@ impl TraceExec {
     pub fn works(&self) -> &[Vec<Work>] {
         &self.works
     }
-}
 
-impl DisplayAs for TraceExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The table.
+    pub(crate) const fn table(&self) -> Table {
+        self.table
+    }
+
+    /// How much of the traces is decoded.
+    pub(crate) const fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// What the filters say.
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Decodes works on a thread of its own.
+    pub(crate) fn start(&self, partition: usize, works: Vec<Work>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.schema);
+        let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), WAITING);
+        let counter =
+            |name: &'static str| MetricBuilder::new(&self.metrics).counter(name, partition);
+        let task = Task {
+            works,
+            pool: Arc::clone(&self.pool),
+            wanted: Wanted::only(self.table, self.projection),
+            limits: self.limits.clone(),
+            schema,
+            out: builder.tx(),
+            rows: MetricBuilder::new(&self.metrics).output_rows(partition),
+            bytes: counter("bytes_decoded"),
+            instructions: counter("instructions_decoded"),
+        };
+        builder.spawn_blocking(move || {
+            task.run();
+            Ok(())
+        });
+        builder.build()
+    }
+
+    /// What a line of EXPLAIN says, with so many partitions.
+    pub(crate) fn describe(&self, f: &mut fmt::Formatter<'_>, partitions: usize) -> fmt::Result {
         let Extent {
             stretches,
             all_stretches,
@@ -99,7 +134,7 @@ impl DisplayAs for TraceExec {
             all_bytes,
             whole,
         } = self.extent;
-        let (table, partitions) = (self.table, self.works.len());
+        let table = self.table;
         write!(f, "TraceExec: table={table}, partitions={partitions}")?;
         if whole > 0 {
             write!(f, ", whole_traces={whole}")?;
@@ -108,13 +143,15 @@ impl DisplayAs for TraceExec {
             write!(f, ", stretches={stretches} of {all_stretches}")?;
             write!(f, ", bytes={bytes} of {all_bytes}")?;
         }
-        let names: Vec<&str> = self
-            .schema
-            .fields()
-            .iter()
-            .map(|f| f.name().as_str())
-            .collect();
+        let fields = self.schema.fields().iter();
+        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
         write!(f, ", columns=[{}]", names.join(", "))
+    }
+}
+
+impl DisplayAs for TraceExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(f, self.works.len())
     }
 }
 
@@ -155,26 +192,8 @@ impl ExecutionPlan for TraceExec {
     }
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let schema = Arc::clone(&self.schema);
-        let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), WAITING);
-        let counter =
-            |name: &'static str| MetricBuilder::new(&self.metrics).counter(name, partition);
-        let task = Task {
-            works: self.works.get(partition).cloned().unwrap_or_default(),
-            pool: Arc::clone(&self.pool),
-            wanted: Wanted::only(self.table, self.projection),
-            limits: self.limits.clone(),
-            schema,
-            out: builder.tx(),
-            rows: MetricBuilder::new(&self.metrics).output_rows(partition),
-            bytes: counter("bytes_decoded"),
-            instructions: counter("instructions_decoded"),
-        };
-        builder.spawn_blocking(move || {
-            task.run();
-            Ok(())
-        });
-        Ok(builder.build())
+        let works = self.works.get(partition).cloned().unwrap_or_default();
+        Ok(self.start(partition, works))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -257,7 +276,7 @@ impl Task {
 /// Gives batches to the query, with the columns of the trace and the hart.
 struct Sending<'t> {
     task: &'t Task,
-    trace: Arc<StringArray>,
+    completer: Completer,
     ended: ControlFlow<()>,
 }
 
@@ -265,31 +284,9 @@ impl<'t> Sending<'t> {
     fn new(task: &'t Task, trace: &str) -> Sending<'t> {
         Sending {
             task,
-            trace: Arc::new(StringArray::from(vec![trace])),
+            completer: Completer::new(Arc::clone(&task.schema), trace),
             ended: ControlFlow::Continue(()),
         }
-    }
-
-    fn complete(&self, hart: u32, batch: &RecordBatch) -> Result<RecordBatch> {
-        let rows = batch.num_rows();
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        for field in self.task.schema.fields() {
-            let own = batch.column_by_name(field.name());
-            columns.push(match (field.name().as_str(), own) {
-                (_, Some(own)) => Arc::clone(own),
-                ("trace", None) => {
-                    let keys = Int32Array::from_value(0, rows);
-                    let names = Arc::clone(&self.trace) as Arc<dyn Array>;
-                    Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names)?)
-                }
-                (_, None) => Arc::new(UInt32Array::from_value(hart, rows)),
-            });
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let schema = Arc::clone(&self.task.schema);
-        Ok(RecordBatch::try_new_with_options(
-            schema, columns, &options,
-        )?)
     }
 }
 
@@ -298,11 +295,16 @@ impl Take for Sending<'_> {
         if !self.task.limits.allows_hart(hart) {
             return ControlFlow::Continue(());
         }
-        let batch = self.complete(hart, &batch);
+        let batch = self.completer.complete(hart, &batch);
         self.task
             .rows
             .add(batch.as_ref().map_or(0, RecordBatch::num_rows));
-        if self.task.out.blocking_send(batch).is_err() {
+        if self
+            .task
+            .out
+            .blocking_send(batch.map_err(Into::into))
+            .is_err()
+        {
             self.ended = ControlFlow::Break(());
         }
         self.ended

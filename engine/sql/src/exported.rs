@@ -1,6 +1,7 @@
-//! A table in the Parquet files of an export.
+//! A table in the Parquet files of an export, in a folder or in an object store.
 
-use crate::provider::{external, full_schema};
+use crate::provider::external;
+use crate::store;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::view::ViewTable;
@@ -12,25 +13,41 @@ use datafusion::datasource::provider_as_source;
 use datafusion::error::Result;
 use datafusion::logical_expr::{LogicalPlanBuilder, col};
 use datafusion::parquet::file::reader::{FileReader as _, SerializedFileReader};
+use hartrace_export::Done;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_tables::{Error, Projection, Table, VERSION, VERSION_KEY};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Whether a folder is an export.
+/// Whether a folder is an export. What is in an object store is none of our traces.
 pub(crate) fn is_export(folder: &Path) -> bool {
-    folder.join("_traces").is_dir()
+    folder.join("_traces").is_dir() || (store::is_url(folder) && !store::is_trace(folder))
+}
+
+/// Whether an export has a table.
+pub(crate) fn has(table: Table, folder: &Path) -> Result<bool> {
+    match store::is_url(folder) {
+        true => has_in_store(table, folder).map_err(external),
+        false => Ok(folder.join(table.name()).is_dir()),
+    }
 }
 
 /// A table of exports, with the columns in the same order as everywhere.
 pub(crate) fn table(table: Table, folders: &[PathBuf]) -> Result<Arc<dyn TableProvider>> {
     let mut urls = Vec::new();
     for folder in folders {
-        let folder = folder.join(table.name());
-        check(table, &folder).map_err(external)?;
+        let place = folder.join(table.name());
+        let path = if store::is_url(folder) {
+            if !has(table, folder)? {
+                return Err(external(not_exported(table, &place)));
+            }
+            place
+        } else {
+            check(table, &place).map_err(external)?;
+            std::path::absolute(&place)?
+        };
         // An absolute path with a slash at its end is a folder.
-        let path = std::path::absolute(&folder)?;
         urls.push(ListingTableUrl::parse(format!("{}/", path.display()))?);
     }
     let name = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -46,7 +63,7 @@ pub(crate) fn table(table: Table, folders: &[PathBuf]) -> Result<Arc<dyn TablePr
         .with_listing_options(options)
         .with_schema(table.schema(Projection::ALL));
     let listing = Arc::new(ListingTable::try_new(config)?);
-    let columns = full_schema(table);
+    let columns = table.full_schema();
     let columns = columns.fields().iter().map(|field| col(field.name()));
     let plan = LogicalPlanBuilder::scan(table.name(), provider_as_source(listing), None)?
         .project(columns)?
@@ -76,14 +93,36 @@ fn check(table: Table, folder: &Path) -> Result<(), Error> {
     match version {
         Some(version) if version == VERSION => Ok(()),
         version => {
-            let (file, version) = (file.display(), version.unwrap_or("unknown".to_owned()));
-            let message = format!(
-                "`{file}` is of version {version} of the schema; this program reads {VERSION}"
-            );
-            Err(Diagnostic::new(Code::WrongSchema, message)
-                .help("export the traces again, into another folder")
-                .into())
+            let version = version.unwrap_or("unknown".to_owned());
+            Err(wrong_version(&file.display().to_string(), &version))
         }
+    }
+}
+
+fn wrong_version(file: &str, version: &str) -> Error {
+    let message =
+        format!("`{file}` is of version {version} of the schema; this program reads {VERSION}");
+    Diagnostic::new(Code::WrongSchema, message)
+        .help("export the traces again, into another folder")
+        .into()
+}
+
+/// An object store has no empty folders: the file about a trace that was exported says which
+/// tables there are.
+fn has_in_store(table: Table, folder: &Path) -> Result<bool, Error> {
+    let traces = folder.join("_traces").display().to_string();
+    let first = store::first_file(&traces, ".json")?;
+    let Some((name, bytes)) = first else {
+        let message = format!(
+            "`{}` is not an export: it has no `_traces`",
+            folder.display()
+        );
+        return Err(Diagnostic::new(Code::NotFound, message).into());
+    };
+    match serde_json::from_slice::<Done>(&bytes) {
+        Ok(done) if done.schema == VERSION => Ok(done.tables.contains_key(&table)),
+        Ok(done) => Err(wrong_version(&name, &done.schema)),
+        Err(_) => Err(wrong_version(&name, "unknown")),
     }
 }
 

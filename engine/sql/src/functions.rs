@@ -1,26 +1,50 @@
 //! Functions about addresses and names.
 
 use crate::pool::Pool;
+use crate::provider::external;
+use crate::wire::carry;
 use datafusion::arrow::array::cast::AsArray as _;
 use datafusion::arrow::array::{ArrayRef, StringArray, StringBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, UInt64Type};
 use datafusion::error::Result;
-use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, create_udf,
+};
 use hartrace_analyze::{Names, Places, demangle};
 use hartrace_capture::program::{Elf, ElfFile};
+use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_tables::TraceSource;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, RwLock};
 
 /// Symbols and lines of the programs of a session, looked up when they are first needed.
 #[derive(Default)]
 pub(crate) struct Symbols {
+    session: String,
     sources: RwLock<Vec<TraceSource>>,
     pool: Arc<Pool>,
     given: Vec<String>,
     programs: OnceLock<Vec<Known>>,
+}
+
+/// Where symbols come from: it can be sent to another process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// Programs that were given, each `FILE[@BASE]`.
+    pub(crate) given: Vec<String>,
+    /// The traces whose programs are looked at.
+    pub(crate) sources: Vec<TraceSource>,
+}
+
+impl fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Symbols")
+    }
 }
 
 /// What is known of a program.
@@ -32,8 +56,9 @@ struct Known {
 
 impl Symbols {
     /// Symbols of programs that are given, each `FILE[@BASE]`, come first.
-    pub(crate) fn new(pool: Arc<Pool>, given: &[String]) -> Symbols {
+    pub(crate) fn new(session: &str, pool: Arc<Pool>, given: &[String]) -> Symbols {
         Symbols {
+            session: session.to_owned(),
             pool,
             given: given.to_vec(),
             ..Symbols::default()
@@ -47,16 +72,31 @@ impl Symbols {
         }
     }
 
+    /// The session to which they belong.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Where they come from.
+    pub(crate) fn origin(&self) -> Origin {
+        let sources = self.sources.read();
+        let sources = sources.map(|known| known.iter().take(MOST).cloned().collect());
+        Origin {
+            given: self.given.clone(),
+            sources: sources.unwrap_or_default(),
+        }
+    }
+
     /// The programs of the first traces: mostly they are the same.
     fn programs(&self) -> &[Known] {
         self.programs.get_or_init(|| {
-            let sources = self.sources.read().map(|known| known.clone());
             let mut files = Vec::new();
             let mut programs = Vec::new();
-            for elf in &self.given {
+            let Origin { given, sources } = self.origin();
+            for elf in &given {
                 programs.extend(Known::of_file(elf));
             }
-            for source in sources.unwrap_or_default().iter().take(MOST) {
+            for source in &sources {
                 // A trace that cannot be opened has no symbols; reading it says why.
                 let Ok(opened) = self.pool.open(source) else {
                     continue;
@@ -161,31 +201,118 @@ fn demangled(args: &[ColumnarValue]) -> Result<ColumnarValue> {
     Ok(ColumnarValue::Array(Arc::new(out.finish())))
 }
 
+/// What a function finds for an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    Symbol,
+    Line,
+}
+
+impl Place {
+    const fn name(self) -> &'static str {
+        match self {
+            Place::Symbol => "symbol",
+            Place::Line => "source_line",
+        }
+    }
+
+    /// The one whose function has this name.
+    pub(crate) fn of(name: &str) -> Option<Place> {
+        let mut all = [Place::Symbol, Place::Line].into_iter();
+        all.find(|place| place.name() == name)
+    }
+}
+
+/// `symbol(pc)` or `source_line(pc)`.
+#[derive(Debug)]
+pub(crate) struct OfAddress {
+    place: Place,
+    pub(crate) symbols: Arc<Symbols>,
+    signature: Signature,
+}
+
+impl OfAddress {
+    pub(crate) fn new(place: Place, symbols: &Arc<Symbols>) -> OfAddress {
+        OfAddress {
+            place,
+            symbols: Arc::clone(symbols),
+            signature: Signature::exact(vec![DataType::UInt64], Volatility::Stable),
+        }
+    }
+}
+
+impl PartialEq for OfAddress {
+    fn eq(&self, other: &OfAddress) -> bool {
+        self.place == other.place && Arc::ptr_eq(&self.symbols, &other.symbols)
+    }
+}
+
+impl Eq for OfAddress {}
+
+impl Hash for OfAddress {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for OfAddress {
+    fn name(&self) -> &str {
+        self.place.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        of_addresses(&args.args, |address| match self.place {
+            Place::Symbol => self.symbols.symbol(address),
+            Place::Line => self.symbols.line(address),
+        })
+    }
+}
+
+/// `demangle(name)`.
+fn demangling() -> ScalarUDF {
+    create_udf(
+        "demangle",
+        vec![DataType::Utf8],
+        DataType::Utf8,
+        Volatility::Immutable,
+        Arc::new(demangled),
+    )
+}
+
+/// Functions for where only their names arrive: Ballista does so for what rows are divided by.
+pub(crate) fn by_name() -> [ScalarUDF; 3] {
+    let of = |place: Place| {
+        let without = move |_: &[ColumnarValue]| {
+            let name = place.name();
+            let message = format!("a cluster cannot divide rows by `{name}`");
+            let diagnostic = Diagnostic::new(Code::BadQuery, message).help(format!(
+                "name its result in a subquery: FROM (SELECT {name}(pc) AS place, ... FROM ...)"
+            ));
+            Err(carry(external(diagnostic.into())))
+        };
+        let (name, argument) = (place.name(), vec![DataType::UInt64]);
+        let volatility = Volatility::Stable;
+        create_udf(
+            name,
+            argument,
+            DataType::Utf8,
+            volatility,
+            Arc::new(without),
+        )
+    };
+    [of(Place::Symbol), of(Place::Line), demangling()]
+}
+
 /// `symbol(pc)`, `source_line(pc)` and `demangle(name)`.
 pub(crate) fn all(symbols: &Arc<Symbols>) -> [ScalarUDF; 3] {
-    let (names, lines) = (Arc::clone(symbols), Arc::clone(symbols));
-    let address = || vec![DataType::UInt64];
-    [
-        create_udf(
-            "symbol",
-            address(),
-            DataType::Utf8,
-            Volatility::Stable,
-            Arc::new(move |args: &[ColumnarValue]| of_addresses(args, |at| names.symbol(at))),
-        ),
-        create_udf(
-            "source_line",
-            address(),
-            DataType::Utf8,
-            Volatility::Stable,
-            Arc::new(move |args: &[ColumnarValue]| of_addresses(args, |at| lines.line(at))),
-        ),
-        create_udf(
-            "demangle",
-            vec![DataType::Utf8],
-            DataType::Utf8,
-            Volatility::Immutable,
-            Arc::new(demangled),
-        ),
-    ]
+    let of = |place| ScalarUDF::new_from_impl(OfAddress::new(place, symbols));
+    [of(Place::Symbol), of(Place::Line), demangling()]
 }

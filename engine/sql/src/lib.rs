@@ -21,18 +21,28 @@
 //!   several at the same time.
 //! * [`Session`]: the tables, the table functions and the functions `symbol`, `source_line` and
 //!   `demangle`.
+//! * [`Cluster`]: a scheduler that runs the queries of a session; [`PlanCodec`]: plans as bytes,
+//!   for it and its executors; [`runtime`]: object stores.
 
+mod codec;
 mod exec;
 mod exported;
 mod functions;
 mod limits;
 mod pool;
 mod provider;
+mod remote;
 mod session;
+mod store;
+mod wire;
 mod work;
 
+pub use codec::{PLAN_VERSION, PlanCodec};
 pub use exec::TraceExec;
 pub use limits::Limits;
 pub use provider::TraceTable;
+pub use remote::{Cluster, MESSAGE, place, session_state};
 pub use session::Session;
+pub use store::runtime;
+pub use wire::Carried;
 pub use work::{Extent, Work};

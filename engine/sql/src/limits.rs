@@ -4,10 +4,11 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator, TryCast};
 use hartrace_tables::{Index, Table, Zone};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Limits of columns. Rows outside of them are not wanted; those within may be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The least and the greatest value of a column.
     numbers: BTreeMap<String, (u64, u64)>,

@@ -8,7 +8,7 @@ use datafusion::error::DataFusionError;
 use hartrace_export::talk::{failed, say};
 use hartrace_export::{args, traces};
 use hartrace_print::diagnostic::{Code, Diagnostic};
-use hartrace_sql::Session;
+use hartrace_sql::{Carried, Cluster, Session};
 use hartrace_tables::{Error, TraceSource};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,12 @@ struct Args {
     /// Number of decoding threads [default: the number of cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Run queries on the cluster of this scheduler (`hartrace scheduler`)
+    #[arg(long, value_name = "HOST:PORT")]
+    scheduler: Option<String>,
+    /// Number of parts of a query on a cluster: at least the cores of all executors
+    #[arg(long, value_name = "N", default_value = "16", requires = "scheduler")]
+    partitions: usize,
     #[command(flatten)]
     program: args::Program,
 }
@@ -92,6 +98,10 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
         Err(Failure::Diagnostic(diagnostic)) => failed(&diagnostic),
+        Err(Failure::Carried(carried)) => {
+            say(&carried.text);
+            ExitCode::from(carried.code.exit())
+        }
     }
 }
 
@@ -101,6 +111,8 @@ enum Failure {
     ClosedPipe,
     /// Arguments that do not go together.
     Usage(String),
+    /// An error that comes from a cluster.
+    Carried(Box<Carried>),
     /// Anything else.
     Diagnostic(Box<Diagnostic>),
 }
@@ -111,9 +123,21 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Failure {
+        Failure::Diagnostic(Box::new(diagnostic))
+    }
+}
+
 impl From<DataFusionError> for Failure {
     fn from(error: DataFusionError) -> Failure {
-        Failure::Diagnostic(Box::new(diagnosed(error)))
+        match error {
+            DataFusionError::External(inner) if inner.is::<Carried>() => match inner.downcast() {
+                Ok(carried) => Failure::Carried(carried),
+                Err(inner) => Failure::from(DataFusionError::External(inner)),
+            },
+            error => Failure::Diagnostic(Box::new(diagnosed(error))),
+        }
     }
 }
 
@@ -180,6 +204,15 @@ fn run(args: &Args) -> Result<(), Failure> {
     if args.format == Format::Parquet && args.output.as_os_str() == "-" {
         return Err(Failure::Usage("-f parquet requires -o FILE".to_owned()));
     }
+    if let Some(input) = inputs.iter().find(|input| input.starts_with("s3:")) {
+        let message = format!(
+            "`{}`: traces are not read from an object store",
+            input.display()
+        );
+        return Err(Diagnostic::new(Code::CannotOpen, message)
+            .help("export them there with `hartrace export`, or put them on shared storage")
+            .into());
+    }
     for input in inputs.iter().filter(|input| !input.exists()) {
         // The message of a file that is not there.
         TraceSource::new(input, &given).open("sql").map(drop)?;
@@ -197,14 +230,9 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.unwrap_or(cores);
-    let session = Session::new(&given, threads);
-    match exports.is_empty() {
-        true if sources.is_empty() => {}
-        true => session.add_traces(sources)?,
-        false => session.add_exports(&exports)?,
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.max(1))
+        .enable_all()
         .build()
         .map_err(|error| {
             let message = format!("cannot start threads: {error}");
@@ -215,11 +243,45 @@ fn run(args: &Args) -> Result<(), Failure> {
         path: &args.output,
     };
     runtime.block_on(async {
-        match query {
-            Some(query) => output::write(&session, &query, &out).await,
-            None => shell::run(&session, &out).await,
+        let cluster = match &args.scheduler {
+            Some(address) => Some(Cluster::connect(address).await?),
+            None => None,
+        };
+        let session = match &cluster {
+            Some(cluster) => Session::on_cluster(&given, args.partitions, cluster.clone())?,
+            None => Session::new(&given, threads),
+        };
+        match exports.is_empty() {
+            true if sources.is_empty() => {}
+            true => session.add_traces(sources)?,
+            false => session.add_exports(&exports)?,
+        }
+        let work = async {
+            match query {
+                Some(query) => output::write(&session, &query, &out).await,
+                None => shell::run(&session, &out).await,
+            }
+        };
+        match &cluster {
+            Some(cluster) => until_interrupted(work, cluster).await,
+            None => work.await,
         }
     })
+}
+
+/// A query on a cluster does not end with this process.
+async fn until_interrupted(
+    work: impl Future<Output = Result<(), Failure>>,
+    cluster: &Cluster,
+) -> Result<(), Failure> {
+    tokio::select! {
+        done = work => done,
+        _ = tokio::signal::ctrl_c() => {
+            cluster.cancel().await;
+            let message = "interrupted; the query was cancelled";
+            Err(Failure::Diagnostic(Box::new(Diagnostic::new(Code::Interrupted, message))))
+        }
+    }
 }
 
 /// All of standard input.

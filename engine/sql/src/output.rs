@@ -25,7 +25,7 @@ pub(crate) async fn write(
     query: &str,
     to: &Destination<'_>,
 ) -> Result<(), Failure> {
-    let rows = session.context().sql(query).await?.execute_stream().await?;
+    let rows = session.query(query).await?;
     let schema = rows.schema();
     let is_file = to.path.as_os_str() != "-";
     let failed = |error: io::Error| cannot_write(to.path, error);

@@ -5,7 +5,7 @@ use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::work::Plan;
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -25,18 +25,6 @@ pub struct TraceTable {
     pool: Arc<Pool>,
 }
 
-/// The schema of a table with all its columns: the trace, the hart, and its own.
-pub(crate) fn full_schema(table: Table) -> SchemaRef {
-    let own = table.schema(Projection::ALL);
-    let name = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    let mut fields = vec![Arc::new(Field::new("trace", name, false))];
-    if !table.is_of_program() {
-        fields.push(Arc::new(Field::new("hart", DataType::UInt32, false)));
-    }
-    fields.extend(own.fields().iter().cloned());
-    Arc::new(Schema::new_with_metadata(fields, table.metadata()))
-}
-
 /// An error of ours as one of a query.
 pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
@@ -47,7 +35,7 @@ impl TraceTable {
         TraceTable {
             table,
             sources,
-            schema: full_schema(table),
+            schema: table.full_schema(),
             pool,
         }
     }

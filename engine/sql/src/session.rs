@@ -4,11 +4,15 @@ use crate::exported;
 use crate::functions::{self, Symbols};
 use crate::pool::Pool;
 use crate::provider::{TraceTable, external};
+use crate::remote::Cluster;
+use crate::store;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::error::Result;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionConfig;
 use hartrace_export::traces;
 use hartrace_tables::{Given, Table, TraceSource};
@@ -20,6 +24,7 @@ pub struct Session {
     context: SessionContext,
     pool: Arc<Pool>,
     symbols: Arc<Symbols>,
+    cluster: Option<Cluster>,
 }
 
 impl Session {
@@ -30,9 +35,25 @@ impl Session {
         let config = SessionConfig::new()
             .with_target_partitions(threads.max(1))
             .with_information_schema(true);
-        let context = SessionContext::new_with_config(config);
+        let context = SessionContext::new_with_config_rt(config, store::runtime());
+        Session::with(context, given, None)
+    }
+
+    /// A session whose queries a cluster runs, each in so many partitions.
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other.
+    pub fn on_cluster(given: &Given, partitions: usize, cluster: Cluster) -> Result<Session> {
+        let context = SessionContext::new_with_state(Cluster::state(partitions)?);
+        Ok(Session::with(context, &absolute(given), Some(cluster)))
+    }
+
+    fn with(context: SessionContext, given: &Given, cluster: Option<Cluster>) -> Session {
         let pool = Arc::<Pool>::default();
-        let symbols = Arc::new(Symbols::new(Arc::clone(&pool), &given.elf));
+        let session = context.session_id();
+        let symbols = Symbols::new(&session, Arc::clone(&pool), &given.elf);
+        let symbols = Arc::new(symbols);
         for function in functions::all(&symbols) {
             context.register_udf(function);
         }
@@ -42,6 +63,7 @@ impl Session {
                 given: given.clone(),
                 pool: Arc::clone(&pool),
                 symbols: Arc::clone(&symbols),
+                sent: cluster.is_some(),
             };
             context.register_udtf(table.name(), Arc::new(function));
         }
@@ -49,6 +71,29 @@ impl Session {
             context,
             pool,
             symbols,
+            cluster,
+        }
+    }
+
+    /// The rows of a query.
+    ///
+    /// # Errors
+    ///
+    /// A query that cannot be planned; other errors are among the rows.
+    pub async fn query(&self, query: &str) -> Result<SendableRecordBatchStream> {
+        let frame = self.context.sql(query).await?;
+        let Some(cluster) = &self.cluster else {
+            return frame.execute_stream().await;
+        };
+        let task = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await?;
+        let config = task.session_config();
+        match cluster
+            .run(&plan, config, &self.context.session_id())
+            .await?
+        {
+            Some(rows) => Ok(rows),
+            None => execute_stream(plan, task),
         }
     }
 
@@ -63,7 +108,10 @@ impl Session {
     /// # Errors
     ///
     /// Tables that are there already.
-    pub fn add_traces(&self, sources: Vec<TraceSource>) -> Result<()> {
+    pub fn add_traces(&self, mut sources: Vec<TraceSource>) -> Result<()> {
+        if self.cluster.is_some() {
+            sources.iter_mut().for_each(absolute_source);
+        }
         self.symbols.add(&sources);
         for table in Table::ALL {
             let made = TraceTable::new(table, sources.clone(), Arc::clone(&self.pool));
@@ -79,10 +127,12 @@ impl Session {
     /// Files of another version.
     pub fn add_exports(&self, folders: &[PathBuf]) -> Result<()> {
         for table in Table::ALL {
-            let with = folders
-                .iter()
-                .filter(|folder| folder.join(table.name()).is_dir());
-            let with: Vec<PathBuf> = with.cloned().collect();
+            let mut with = Vec::new();
+            for folder in folders {
+                if exported::has(table, folder)? {
+                    with.push(folder.clone());
+                }
+            }
             if !with.is_empty() {
                 let made = exported::table(table, &with)?;
                 self.context.register_table(table.name(), made)?;
@@ -104,6 +154,31 @@ struct FileTable {
     given: Given,
     pool: Arc<Pool>,
     symbols: Arc<Symbols>,
+    /// Whether the traces are read elsewhere.
+    sent: bool,
+}
+
+/// What is given, for a process that runs in another folder.
+fn absolute(given: &Given) -> Given {
+    let path = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    // An address may follow the name of a file.
+    let spec = |spec: &String| path(&spec.into()).display().to_string();
+    Given {
+        elf: given.elf.iter().map(spec).collect(),
+        raw: given.raw.iter().map(spec).collect(),
+        code: given.code.iter().map(path).collect(),
+        debug: given.debug.iter().map(path).collect(),
+        config: given.config.iter().map(path).collect(),
+        isa: given.isa.clone(),
+        log_format: given.log_format.clone(),
+    }
+}
+
+fn absolute_source(source: &mut TraceSource) {
+    if let Ok(path) = std::path::absolute(&source.path) {
+        source.path = path;
+    }
+    source.given = absolute(&source.given);
 }
 
 impl std::fmt::Debug for FileTable {
@@ -134,7 +209,10 @@ impl TableFunctionImpl for FileTable {
         }
         let mut given = self.given.clone();
         given.elf.extend(elf);
-        let sources = traces(&[path], None, &given).map_err(external)?;
+        let mut sources = traces(&[path], None, &given).map_err(external)?;
+        if self.sent {
+            sources.iter_mut().for_each(absolute_source);
+        }
         self.symbols.add(&sources);
         let made = TraceTable::new(self.table, sources, Arc::clone(&self.pool));
         Ok(Arc::new(made))

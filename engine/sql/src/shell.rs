@@ -41,6 +41,7 @@ async fn converse(session: &Session, to: &Destination<'_>) -> Result<(), Failure
             match write(session, &query, to).await {
                 Err(Failure::Diagnostic(diagnostic)) => drop(failed(&diagnostic)),
                 Err(Failure::Usage(message)) => say(&message),
+                Err(Failure::Carried(carried)) => say(&carried.text),
                 Err(Failure::ClosedPipe) => return Ok(()),
                 Ok(()) => {}
             }

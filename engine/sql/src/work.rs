@@ -2,6 +2,7 @@
 
 use crate::limits::Limits;
 use hartrace_tables::{Index, Span, Stretch, Table, TraceSource};
+use serde::{Deserialize, Serialize};
 
 /// A trace, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub enum Work {
 }
 
 /// How much of the traces is decoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     /// Stretches between synchronisation points.
     pub stretches: u64,

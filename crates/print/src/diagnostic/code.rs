@@ -109,6 +109,10 @@ codes! {
     NoPort "HT0131" exit 5,
     /// A waveform whose header cannot be read.
     BadWave "HT0132" exit 5,
+    /// The scheduler of a cluster, or a part of the cluster, cannot be reached.
+    NoScheduler "HT0133" exit 1,
+    /// Programs of a cluster have different versions.
+    WrongPlan "HT0134" exit 1,
     /// A configuration file is not TOML.
     ConfigSyntax "HT0201" exit 1,
     /// An unknown key or section.
