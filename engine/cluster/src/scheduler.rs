@@ -57,8 +57,8 @@ pub(crate) async fn run(args: &Args) -> Result<(), Error> {
         task_distribution: TaskDistributionPolicy::RoundRobin,
         executor_timeout_seconds: args.executor_timeout,
         expire_dead_executor_interval_seconds: (args.executor_timeout / 5).max(1),
-        // A query without any executor ends with an error.
-        no_executors_grace_period_seconds: args.executor_timeout.saturating_mul(2),
+        // The client of a query without any executor does not wait that long.
+        no_executors_grace_period_seconds: args.executor_timeout.max(60),
         grpc_server_max_decoding_message_size: MESSAGE,
         grpc_server_max_encoding_message_size: MESSAGE,
         grpc_client_max_message_size: MESSAGE,

@@ -336,6 +336,8 @@ fn bad_input_is_reported() {
         1,
     );
     check(&cluster, &on(&[query, "none.ntrace"]), "HT0001", 1);
+    let stored = "s3://bucket/a.ntrace";
+    check(&cluster, &on(&[query, stored]), "object store", 1);
     // The executor finds that there is no program.
     check(
         &cluster,
