@@ -66,7 +66,10 @@ impl TraceTable {
             };
             match index {
                 Some(index) => {
-                    let most = size.div_ceil(2 * partitions as u64).max(SMALL);
+                    let most = match self.table.can_join(projection) {
+                        true => size.div_ceil(2 * partitions as u64).max(SMALL),
+                        false => 0,
+                    };
                     plan.add(source, (self.table, &index), limits, most);
                 }
                 None => plan.add_whole(source, size),

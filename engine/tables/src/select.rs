@@ -83,9 +83,7 @@ impl Selection {
     /// The parts of a trace that may have wanted rows.
     pub(crate) fn parts<'i>(&self, index: &'i Index) -> Vec<(Option<&'i Stop>, Option<u64>)> {
         let mut parts: Vec<(Option<&Stop>, Option<u64>)> = Vec::new();
-        // In a part of several stretches, rows have the position of its start.
-        let is_joined = self.table != Table::Runs
-            || !(self.table.column("position")).is_some_and(|at| self.projection.has(at));
+        let is_joined = self.table.can_join(self.projection);
         let mut goes_on = false;
         for (at, stretch) in index.stretches.iter().enumerate() {
             let wanted = stretch.zones.iter().any(|zone| self.allows(zone));

@@ -162,6 +162,14 @@ impl Table {
         self.is_of_flow() && times.any(|(at, _)| projection.has(at))
     }
 
+    /// Whether several stretches may be read as one part: there, runs have the position of its
+    /// start.
+    #[must_use]
+    pub fn can_join(self, projection: Projection) -> bool {
+        let position = self.column("position");
+        self != Table::Runs || !position.is_some_and(|at| projection.has(at))
+    }
+
     /// The schema of the wanted columns, without `trace` and `hart`: that of its files.
     #[must_use]
     pub fn schema(self, projection: Projection) -> SchemaRef {
