@@ -7,7 +7,7 @@ use hartrace_capture::program::{Elf, read_named};
 use hartrace_capture::trace::SettingsError;
 use hartrace_capture::verify::{Counters, Options, Register, Reporter, Verifier, Volatile};
 use hartrace_flow::{
-    Cause, Effects, HartId, Mode, Model as _, Observer, Place, Step, TrapStep, Wants,
+    Cause, Effects, HartId, Mode, Model as _, Observer, Place, Signal, Step, TrapStep, Wants,
 };
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, csr};
@@ -289,22 +289,16 @@ impl Checker {
 
     /// The core was reset: what follows starts as at first.
     pub fn reset(&mut self) -> Option<&Finding> {
-        self.state_changed(&Step::Signal(hartrace_flow::Signal::Reset))
+        if self.finding.is_none() {
+            (self.next, self.first_mode) = (self.start, self.start.map(|_| Mode::M));
+        }
+        let reset = Step::Signal(Signal::Reset);
+        self.flush(|encoder, bytes| encoder.step(&reset, &Effects::NONE, bytes))
     }
 
     /// Nothing follows: what waits for the next instruction is compared without it.
     pub fn finish(&mut self) -> Option<&Finding> {
-        if self.finding.is_none() {
-            let mut stream = Stream {
-                encoder: &mut self.encoder,
-                bytes: &mut self.bytes,
-                verifier: &mut self.verifier,
-            };
-            self.steps.flush(&mut stream);
-            self.encoder.finish(&mut self.bytes);
-            self.compare();
-        }
-        self.finding.as_ref()
+        self.flush(|encoder, bytes| encoder.finish(bytes))
     }
 
     /// Goes on after a difference, with the state that the core has shown.
@@ -312,7 +306,8 @@ impl Checker {
         self.finding = None;
     }
 
-    fn state_changed(&mut self, step: &Step) -> Option<&Finding> {
+    /// What waits is compared, and with it what comes last.
+    fn flush(&mut self, last: impl FnOnce(&mut Encoder, &mut Vec<u8>)) -> Option<&Finding> {
         if self.finding.is_none() {
             let mut stream = Stream {
                 encoder: &mut self.encoder,
@@ -320,8 +315,7 @@ impl Checker {
                 verifier: &mut self.verifier,
             };
             self.steps.flush(&mut stream);
-            self.encoder.step(step, &Effects::NONE, &mut self.bytes);
-            (self.next, self.first_mode) = (self.start, self.start.map(|_| Mode::M));
+            last(&mut self.encoder, &mut self.bytes);
             self.compare();
         }
         self.finding.as_ref()

@@ -103,12 +103,12 @@ pub unsafe extern "C" fn hartrace_check_retire(
     let (check, retired) = unsafe { (handle(check), versioned(retired)) };
     guarded(check, Check::poisoned, |check| {
         let Some(retired) = retired else {
-            return check.refuse(HARTRACE_ARGUMENT, WRONG_STRUCT);
+            return check.handle.say(HARTRACE_ARGUMENT, WRONG_STRUCT);
         };
         // SAFETY: as the caller promised.
         match unsafe { values(retired.writes, retired.write_count) } {
             Some(writes) => check.retire(retired, writes),
-            None => check.refuse(HARTRACE_ARGUMENT, WRONG_STRUCT),
+            None => check.handle.say(HARTRACE_ARGUMENT, WRONG_STRUCT),
         }
     })
 }
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn hartrace_check_continue(check: *mut Check) -> Status {
 pub unsafe extern "C" fn hartrace_check_text(check: *const Check) -> *const c_char {
     // SAFETY: as the caller promised; it is only read.
     match unsafe { check.as_ref() } {
-        Some(check) => check.text().as_ptr(),
+        Some(check) => check.handle.text().as_ptr(),
         None => c"there is no handle".as_ptr(),
     }
 }
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn hartrace_encode_new(
     // SAFETY: there is room for a pointer, and the handle was just made.
     unsafe {
         encode.write(new);
-        handle(new).map_or(HARTRACE_INTERNAL, |encode| encode.status())
+        handle(new).map_or(HARTRACE_INTERNAL, |encode| encode.handle.status())
     }
 }
 
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn hartrace_encode_block(encode: *mut Encode, block: *cons
     let (encode, block) = unsafe { (handle(encode), versioned(block)) };
     guarded(encode, Encode::poisoned, |encode| match block {
         Some(block) => encode.block(block),
-        None => encode.refuse(HARTRACE_ARGUMENT, WRONG_STRUCT),
+        None => encode.handle.say(HARTRACE_ARGUMENT, WRONG_STRUCT),
     })
 }
 
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn hartrace_encode_pending(encode: *mut Encode) -> usize {
 pub unsafe extern "C" fn hartrace_encode_text(encode: *const Encode) -> *const c_char {
     // SAFETY: as the caller promised; it is only read.
     match unsafe { encode.as_ref() } {
-        Some(encode) => encode.text().as_ptr(),
+        Some(encode) => encode.handle.text().as_ptr(),
         None => c"there is no handle".as_ptr(),
     }
 }

@@ -1,5 +1,6 @@
 //! The handle of a checker, in safe Rust.
 
+use crate::handle::Handle;
 use crate::types::{self, *};
 use crate::{describe, settings};
 use hartrace_capture::program::Elf;
@@ -8,7 +9,6 @@ use hartrace_flow::{Cause, RegId};
 use hartrace_isa::{Xlen, csr};
 use hartrace_logs::{Entry, EntryTrap, Rvfi, RvfiMemory};
 use hartrace_tandem::verify::Field;
-use std::ffi::{CStr, CString};
 use std::path::Path;
 
 /// Registers that one retirement can write at most: what an entry has room for.
@@ -16,18 +16,12 @@ const MOST_WRITES: usize = 32;
 
 /// A core being checked.
 pub struct Check {
-    state: State,
+    /// The checker, or why there is none.
+    pub handle: Handle<Checker>,
     /// Filled anew by each retirement.
     entry: Entry,
-    /// The last difference or error.
-    text: CString,
     /// The number of the last retirement.
     order: Option<u64>,
-}
-
-enum State {
-    Ready(Box<Checker>),
-    Failed(Status),
 }
 
 /// What a checker is made of, with its pointers read.
@@ -85,57 +79,38 @@ impl Check {
     /// A checker, or one that only knows why it cannot check anything.
     #[must_use]
     pub fn new(setup: &CheckSetup<'_>) -> Check {
-        let (state, text) = match setup.build() {
-            Ok(checker) => (State::Ready(Box::new(checker)), CString::default()),
-            Err(why) => (State::Failed(HARTRACE_CONFIG), c_text(&why)),
-        };
-        Check {
-            state,
-            entry: Entry::default(),
-            text,
-            order: None,
-        }
+        Check::of(Handle::new(setup.build()))
     }
 
     /// A handle that is used no more, because of a fault in the library.
     #[must_use]
     pub fn poisoned() -> Check {
+        Check::of(Handle::poisoned())
+    }
+
+    fn of(handle: Handle<Checker>) -> Check {
         Check {
-            state: State::Failed(HARTRACE_INTERNAL),
+            handle,
             entry: Entry::default(),
-            text: c_text(FAULT),
             order: None,
         }
     }
 
-    /// Whether it can be used.
+    /// Whether it can be used, and stands at no difference.
     #[must_use]
     pub fn status(&self) -> Status {
-        match &self.state {
-            State::Ready(checker) if checker.finding().is_some() => HARTRACE_DIFFERENCE,
-            State::Ready(_) => HARTRACE_OK,
-            State::Failed(status) => *status,
+        match self.handle.get() {
+            Ok(checker) if checker.finding().is_some() => HARTRACE_DIFFERENCE,
+            _ => self.handle.status(),
         }
-    }
-
-    /// The last difference or error.
-    #[must_use]
-    pub fn text(&self) -> &CStr {
-        &self.text
-    }
-
-    /// Something was wrong with a call.
-    #[cold]
-    pub(crate) fn refuse(&mut self, status: Status, why: &str) -> Status {
-        self.text = c_text(why);
-        status
     }
 
     /// An instruction of the core.
     #[inline]
     pub fn retire(&mut self, retired: &Retired, writes: &[Write]) -> Status {
-        let State::Ready(checker) = &mut self.state else {
-            return self.status();
+        let checker = match self.handle.get_mut() {
+            Ok(checker) => checker,
+            Err(status) => return status,
         };
         let has = |bit: u32| retired.valid & bit != 0;
         if has(HARTRACE_HAS_ORDER) {
@@ -147,7 +122,7 @@ impl Check {
         }
         fill(&mut self.entry, retired, checker.isa().xlen());
         if !writes.is_empty() && !add(&mut self.entry, writes) {
-            return self.refuse(HARTRACE_ARGUMENT, WRONG_WRITE);
+            return self.handle.say(HARTRACE_ARGUMENT, WRONG_WRITE);
         }
         if self.entry.trap.is_some() && !writes.is_empty() {
             add_trap_csrs(&mut self.entry, checker.isa().xlen());
@@ -155,20 +130,17 @@ impl Check {
         match checker.retire(&mut self.entry) {
             Ok(None) => HARTRACE_OK,
             Ok(Some(finding)) => {
-                self.text = c_text(&finding.text);
-                HARTRACE_DIFFERENCE
+                let text = finding.text.clone();
+                self.handle.say(HARTRACE_DIFFERENCE, &text)
             }
-            Err(error) => {
-                let why = error.to_string();
-                self.refuse(HARTRACE_ARGUMENT, &why)
-            }
+            Err(error) => self.handle.say(HARTRACE_ARGUMENT, &error.to_string()),
         }
     }
 
     #[cold]
     fn out_of_order(&mut self, last: u64, order: u64) -> Status {
         let why = format!("the retirement with order {order} follows the one with order {last}");
-        self.refuse(HARTRACE_ORDER, &why)
+        self.handle.say(HARTRACE_ORDER, &why)
     }
 
     /// The core was reset.
@@ -184,7 +156,7 @@ impl Check {
 
     /// Goes on after a difference.
     pub fn go_on(&mut self) -> Status {
-        self.text = CString::default();
+        self.handle.say(HARTRACE_OK, "");
         self.with(|checker| {
             checker.go_on();
             None
@@ -192,25 +164,17 @@ impl Check {
     }
 
     fn with(&mut self, work: impl FnOnce(&mut Checker) -> Option<String>) -> Status {
-        let State::Ready(checker) = &mut self.state else {
-            return self.status();
-        };
-        match work(checker) {
-            None => HARTRACE_OK,
-            Some(text) => {
-                self.text = c_text(&text);
-                HARTRACE_DIFFERENCE
-            }
+        match self.handle.get_mut().map(work) {
+            Ok(None) => HARTRACE_OK,
+            Ok(Some(text)) => self.handle.say(HARTRACE_DIFFERENCE, &text),
+            Err(status) => status,
         }
     }
 
     /// One of the values that differ.
     #[must_use]
     pub fn difference(&self, index: usize) -> Option<Difference> {
-        let State::Ready(checker) = &self.state else {
-            return None;
-        };
-        difference(checker.finding()?, index)
+        difference(self.handle.get().ok()?.finding()?, index)
     }
 
     /// What was done so far.
@@ -220,7 +184,7 @@ impl Check {
             size: size_of::<Counts>() as u32,
             ..Counts::default()
         };
-        if let State::Ready(checker) = &self.state {
+        if let Ok(checker) = self.handle.get() {
             let counters = checker.counters();
             counts.retired = counters.retired;
             counts.exceptions = counters.exceptions;
@@ -231,14 +195,7 @@ impl Check {
     }
 }
 
-pub(crate) const FAULT: &str = "a fault in libhartrace: the handle can only be freed; please \
-                                report the message on stderr";
 const WRONG_WRITE: &str = "a write of a register that does not exist, or too many";
-
-/// Text without the zeros that C would end at.
-pub(crate) fn c_text(text: &str) -> CString {
-    CString::new(text.replace('\0', " ")).unwrap_or_default()
-}
 
 /// Makes an entry of a retirement.
 #[inline]

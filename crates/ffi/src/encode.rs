@@ -1,28 +1,22 @@
 //! The handle of an encoder, in safe Rust.
 
-use crate::check::{FAULT, c_text};
+use crate::handle::Handle;
 use crate::types::*;
 use crate::{describe, settings};
 use hartrace_capture::trace::{BlockEncoder, Format};
 use hartrace_cosim::encoder;
 use hartrace_flow::{Context, Ctype, HartId, Ingress, Mode, Trigger};
 use hartrace_isa::Itype;
-use std::ffi::{CStr, CString};
 
 /// Harts that one encoder takes.
 const MOST_HARTS: u32 = 1024;
 
 /// A trace being encoded.
 pub struct Encode {
-    state: State,
+    /// The encoder, or why there is none.
+    pub handle: Handle<BlockEncoder>,
     /// Bytes that have been taken, from the first that wait.
     taken: usize,
-    text: CString,
-}
-
-enum State {
-    Ready(Box<BlockEncoder>),
-    Failed(Status),
 }
 
 /// What an encoder is made of, with its pointers read.
@@ -52,14 +46,9 @@ impl Encode {
     /// An encoder, or one that only knows why it cannot encode anything.
     #[must_use]
     pub fn new(setup: &EncodeSetup<'_>) -> Encode {
-        let (state, text) = match setup.build() {
-            Ok(encoder) => (State::Ready(Box::new(encoder)), CString::default()),
-            Err(why) => (State::Failed(HARTRACE_CONFIG), c_text(&why)),
-        };
         Encode {
-            state,
+            handle: Handle::new(setup.build()),
             taken: 0,
-            text,
         }
     }
 
@@ -67,42 +56,20 @@ impl Encode {
     #[must_use]
     pub fn poisoned() -> Encode {
         Encode {
-            state: State::Failed(HARTRACE_INTERNAL),
+            handle: Handle::poisoned(),
             taken: 0,
-            text: c_text(FAULT),
         }
-    }
-
-    /// Whether it can be used.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        match &self.state {
-            State::Ready(_) => HARTRACE_OK,
-            State::Failed(status) => *status,
-        }
-    }
-
-    /// The last error.
-    #[must_use]
-    pub fn text(&self) -> &CStr {
-        &self.text
-    }
-
-    /// Something was wrong with a call.
-    #[cold]
-    pub(crate) fn refuse(&mut self, status: Status, why: &str) -> Status {
-        self.text = c_text(why);
-        status
     }
 
     /// A block of the port.
     pub fn block(&mut self, block: &Block) -> Status {
-        let State::Ready(encoder) = &mut self.state else {
-            return self.status();
+        let encoder = match self.handle.get_mut() {
+            Ok(encoder) => encoder,
+            Err(status) => return status,
         };
         let Some(ingress) = ingress(block) else {
             let why = "a block with an itype, priv, ctype or hart that there is not";
-            return self.refuse(HARTRACE_ARGUMENT, why);
+            return self.handle.say(HARTRACE_ARGUMENT, why);
         };
         encoder.block(HartId(block.hart), &ingress);
         HARTRACE_OK
@@ -110,25 +77,23 @@ impl Encode {
 
     /// No block follows.
     pub fn finish(&mut self) -> Status {
-        if let State::Ready(encoder) = &mut self.state {
+        if let Ok(encoder) = self.handle.get_mut() {
             encoder.finish();
         }
-        self.status()
+        self.handle.status()
     }
 
     /// How many bytes wait.
     #[must_use]
     pub fn pending(&mut self) -> usize {
         let taken = self.taken;
-        match &mut self.state {
-            State::Ready(encoder) => encoder.bytes().len() - taken,
-            State::Failed(_) => 0,
-        }
+        let encoder = self.handle.get_mut();
+        encoder.map_or(0, |encoder| encoder.bytes().len() - taken)
     }
 
     /// Takes as many bytes as there is room for.
     pub fn take(&mut self, room: &mut [u8]) -> usize {
-        let State::Ready(encoder) = &mut self.state else {
+        let Ok(encoder) = self.handle.get_mut() else {
             return 0;
         };
         let bytes = encoder.bytes();

@@ -18,10 +18,12 @@ mod boundary;
 pub mod calls;
 mod check;
 mod encode;
+mod handle;
 mod types;
 
 pub use check::{Check, CheckSetup};
 pub use encode::{Encode, EncodeSetup};
+pub use handle::Handle;
 pub use types::*;
 
 use hartrace_capture::config::Config;

@@ -99,6 +99,9 @@ pub(crate) trait Brake<O> {
     /// Whether there is one.
     const FITTED: bool;
 
+    /// Whether the run is of one instruction: then nothing is prepared for the next.
+    const ONCE: bool = false;
+
     /// Whether the run ends after the step that the observer saw last.
     fn is_pulled(observer: &O) -> bool;
 }
@@ -169,21 +172,32 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         // The block at pc.
         macro_rules! find {
             () => {{
-                // Masked to the size of the array.
-                #[allow(clippy::indexing_slicing)]
-                let slot = &mut lately[(pc / 2) as usize % LATELY];
-                if slot.key != pc | 1 {
+                if B::ONCE {
+                    if left == 0 {
+                        break 'blocks Leave::Spent;
+                    }
                     let (first, micros) = code.slice(look_up(code, hart.tlb, pc));
                     if micros.is_empty() {
                         break 'blocks Leave::Fetch;
                     }
-                    *slot = Lately {
-                        key: pc | 1,
-                        first,
-                        micros: Some(micros),
-                    };
+                    (first, micros)
+                } else {
+                    // Masked to the size of the array.
+                    #[allow(clippy::indexing_slicing)]
+                    let slot = &mut lately[(pc / 2) as usize % LATELY];
+                    if slot.key != pc | 1 {
+                        let (first, micros) = code.slice(look_up(code, hart.tlb, pc));
+                        if micros.is_empty() {
+                            break 'blocks Leave::Fetch;
+                        }
+                        *slot = Lately {
+                            key: pc | 1,
+                            first,
+                            micros: Some(micros),
+                        };
+                    }
+                    (slot.first, slot.micros.unwrap_or_default())
                 }
-                (slot.first, slot.micros.unwrap_or_default())
             }};
         }
         let mut block = match start {

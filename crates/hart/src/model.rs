@@ -57,6 +57,19 @@ impl Brake<Watch<'_>> for Enough {
     }
 }
 
+/// The same for one step.
+struct Once;
+
+impl Brake<Watch<'_>> for Once {
+    const FITTED: bool = true;
+    const ONCE: bool = true;
+
+    #[inline(always)]
+    fn is_pulled(watch: &Watch<'_>) -> bool {
+        watch.enough
+    }
+}
+
 /// The first step that `attempt` shows, with its effects.
 fn first(effects: &mut Effects, attempt: impl FnOnce(&mut Watch<'_>)) -> Step {
     effects.clear();
@@ -204,14 +217,20 @@ impl Machine {
     /// has seen enough.
     fn attempt(&mut self, limit: u64, watch: &mut Watch<'_>) {
         self.cut = false;
-        match self.hart.cpu.xlen() {
-            Xlen::Rv32 => self.attempt_width::<Rv32>(limit, watch),
-            Xlen::Rv64 => self.attempt_width::<Rv64>(limit, watch),
+        match (self.hart.cpu.xlen(), limit) {
+            (Xlen::Rv32, 1) => self.attempt_width::<Rv32, Once>(limit, watch),
+            (Xlen::Rv64, 1) => self.attempt_width::<Rv64, Once>(limit, watch),
+            (Xlen::Rv32, _) => self.attempt_width::<Rv32, Enough>(limit, watch),
+            (Xlen::Rv64, _) => self.attempt_width::<Rv64, Enough>(limit, watch),
         }
         self.hart.cpu.settled();
     }
 
-    fn attempt_width<W: Width>(&mut self, limit: u64, watch: &mut Watch<'_>) {
+    fn attempt_width<W: Width, B: for<'a> Brake<Watch<'a>>>(
+        &mut self,
+        limit: u64,
+        watch: &mut Watch<'_>,
+    ) {
         let mut left = limit;
         while left > 0 && !watch.enough {
             self.hart.cpu.waiting = false;
@@ -223,24 +242,28 @@ impl Machine {
             }
             if self.hart.cpu.is_watched() {
                 left -= 1;
-                self.attempt_watched::<W>(watch);
+                self.attempt_watched::<W, B>(watch);
                 continue;
             }
-            self.attempt_unwatched::<W>(&mut left, watch);
+            self.attempt_unwatched::<W, B>(&mut left, watch);
         }
     }
 
     /// Attempts one instruction that triggers may match.
-    fn attempt_watched<W: Width>(&mut self, watch: &mut Watch<'_>) {
+    fn attempt_watched<W: Width, B: for<'a> Brake<Watch<'a>>>(&mut self, watch: &mut Watch<'_>) {
         if let Ok(watched) = self.before_step(&mut Untraced(watch)) {
-            self.attempt_unwatched::<W>(&mut 1, watch);
+            self.attempt_unwatched::<W, B>(&mut 1, watch);
             self.hart.cpu.triggers.late = self.finish_step(Some(watched)).breakpoint;
         }
     }
 
     /// Attempts instructions up to the first that is not plain.
-    fn attempt_unwatched<W: Width>(&mut self, left: &mut u64, watch: &mut Watch<'_>) {
-        let leave = self.run_blocks::<W, _, Enough>(left, watch);
+    fn attempt_unwatched<W: Width, B: for<'a> Brake<Watch<'a>>>(
+        &mut self,
+        left: &mut u64,
+        watch: &mut Watch<'_>,
+    ) {
+        let leave = self.run_blocks::<W, _, B>(left, watch);
         let (exception, bits) = match leave {
             Ok(Leave::Spent | Leave::Fetch) => return,
             Ok(Leave::Event) => {

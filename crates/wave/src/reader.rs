@@ -119,6 +119,28 @@ impl Sample<'_> {
     }
 }
 
+impl Sample<'_> {
+    /// How long a signal keeps the value that was asked for at this edge, if that is known: up
+    /// to an edge whose [`Sample::position`] has the same part and a number that is not above.
+    #[must_use]
+    pub fn keeps_until(&self, watched: usize) -> Option<u64> {
+        match &self.values {
+            Values::Plain(_) => None,
+            Values::Section(section) => Some(section.next_change(watched)),
+        }
+    }
+
+    /// The part of the file that the edge is in, and the number of its time there.
+    #[must_use]
+    #[inline]
+    pub fn position(&self) -> (u64, u64) {
+        match &self.values {
+            Values::Plain(_) => (0, 0),
+            Values::Section(section) => section.position(),
+        }
+    }
+}
+
 /// What takes samples. Its error ends the reading.
 pub type Take<'t> = dyn FnMut(&mut Sample<'_>) -> Result<(), WaveError> + 't;
 

@@ -2,6 +2,7 @@
 
 use crate::header::{Body, Scopes, split_range};
 use crate::reader::{Board, Part, Take, Watch};
+use crate::value::bit_of;
 use crate::{Header, Var, WaveError};
 
 /// A word is a value of a signal or a name. Longer ones are none.
@@ -43,7 +44,7 @@ impl<'a> Words<'a> {
         let rest = self.text.get(self.at..)?;
         let start = rest.iter().position(|byte| *byte > b' ')?;
         let rest = rest.get(start..)?;
-        let length = rest.iter().position(|byte| *byte <= b' ')?;
+        let length = word_length(rest)?;
         self.at += start + length;
         rest.get(..length)
     }
@@ -58,6 +59,23 @@ impl<'a> Words<'a> {
             }
         }
     }
+}
+
+/// The bytes before the first space; `None` if there is none. Eight at a time: values are long.
+#[inline]
+fn word_length(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (chunks, rest) = text.as_chunks::<8>();
+    for (number, chunk) in chunks.iter().enumerate() {
+        let word = u64::from_le_bytes(*chunk);
+        // The highest bit of bytes below 0x21; of others only after such a byte.
+        let spaces = word.wrapping_sub(ONES * 0x21) & !word & (ONES * 0x80);
+        if spaces != 0 {
+            return Some(8 * number + spaces.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|byte| *byte <= b' ')?;
+    Some(8 * chunks.len() + at)
 }
 
 pub(crate) fn read_header(
@@ -340,10 +358,14 @@ impl Reader {
             level => {
                 let signal = number_of(rest).ok_or(damaged("expected a change of a signal"))?;
                 for (_, watched, part) in self.parts.of(signal) {
-                    let level = std::slice::from_ref(level);
-                    self.board.change(*watched, |value| {
-                        value.set_characters(part.lsb, part.width, level);
-                    });
+                    self.board
+                        .change(*watched, |value| match (part.width, bit_of(*level)) {
+                            (1, (bit, unknown)) => value.set(part.lsb, 1, bit, unknown),
+                            _ => {
+                                let level = std::slice::from_ref(level);
+                                value.set_characters(part.lsb, part.width, level);
+                            }
+                        });
                 }
             }
         }

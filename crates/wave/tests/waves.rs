@@ -205,6 +205,11 @@ fn samples(
     let mut samples = Vec::new();
     let mut take = |sample: &mut Sample<'_>| {
         let mut values = Vec::new();
+        assert_eq!(
+            sample.value(0)?.get(0, 1),
+            Some(0),
+            "the clock before its edge"
+        );
         for signal in 1..count {
             values.push(text_of(sample.value(signal)?));
         }

@@ -2,13 +2,13 @@
 //!
 //! The package itself is in `python/hartrace`; what its users see is documented there.
 //!
-//! * [`trace`]: a trace or log with its program.
-//! * [`table`]: a table, given away through the Arrow PyCapsule interface; [`stream`]: the
+//! * `trace`: a trace or log with its program.
+//! * `table`: a table, given away through the Arrow PyCapsule interface; `stream`: the
 //!   batches that a thread decodes for it.
-//! * [`feed`]: what a thread of ours gives to an iterator of Python; [`events`],
-//!   [`instructions`] and [`messages`] are such iterators.
-//! * [`run`]: a program on the built-in hart.
-//! * [`error`]: diagnostics as exceptions.
+//! * `feed`: what a thread of ours gives to an iterator of Python; `events`,
+//!   `instructions` and `messages` are such iterators.
+//! * `run`: a program on the built-in hart.
+//! * `error`: diagnostics as exceptions.
 //!
 //! Nothing here holds the interpreter while it decodes or runs, and everything that waits looks
 //! for Ctrl-C.

@@ -219,7 +219,7 @@ fn settings(request: &Request) -> Result<Config, Broken> {
 }
 
 /// The world outside, as the program sees it.
-fn host(request: &Request, (stdout, stderr): (Captured, Captured)) -> Result<Host, Diagnostic> {
+fn host(request: &Request, (stdout, stderr): (Captured, Captured)) -> Result<Host, Broken> {
     let stdin = Box::new(io::Cursor::new(request.stdin.clone()));
     let host = Host::new(stdin, Box::new(stdout), Box::new(stderr));
     let name = request.program.as_os_str().as_encoded_bytes().to_vec();
@@ -237,7 +237,7 @@ fn host(request: &Request, (stdout, stderr): (Captured, Captured)) -> Result<Hos
     };
     host.with_files(files).map_err(|error| {
         let message = format!("cannot open the directory `{}`: {error}", folder.display());
-        Diagnostic::new(Code::CannotOpen, message)
+        Diagnostic::new(Code::CannotOpen, message).into()
     })
 }
 

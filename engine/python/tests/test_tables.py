@@ -158,6 +158,15 @@ def test_batches_come_while_the_trace_is_decoded(traces: Traces) -> None:
     assert threading.active_count() == before
 
 
+def test_nothing_is_copied(traces: Traces) -> None:
+    trace = traces.open("sort-rv64gc", "ntrace", 400_000, STAMPS)
+    before = pa.total_allocated_bytes()
+    table = pa.table(trace.runs())
+    # All memory of the columns is ours: PyArrow has allocated none for them.
+    assert table.nbytes > 1_000_000
+    assert pa.total_allocated_bytes() - before < 10_000
+
+
 def test_other_threads_go_on(traces: Traces) -> None:
     trace = traces.open("sort-rv64gc", "ntrace", 400_000, STAMPS)
     done: list[int] = []

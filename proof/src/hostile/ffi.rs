@@ -76,7 +76,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     };
     let mut check = Check::new(&setup);
     ensure(check.status() == HARTRACE_OK, || {
-        format!("{:?}", check.text())
+        format!("{:?}", check.handle.text())
     })?;
     let (mut pc, mut order) = (0x8000_0000, 0);
     for _ in 0..MOST {
@@ -103,9 +103,10 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
         ensure(!(stood && status == HARTRACE_OK), || {
             "a difference is forgotten".to_owned()
         })?;
-        ensure(status == HARTRACE_OK || !check.text().is_empty(), || {
-            format!("result {status} has no text")
-        })?;
+        ensure(
+            status == HARTRACE_OK || !check.handle.text().is_empty(),
+            || format!("result {status} has no text"),
+        )?;
         if status == HARTRACE_DIFFERENCE {
             ensure(check.status() == HARTRACE_DIFFERENCE, || {
                 "no difference after one".to_owned()
@@ -150,8 +151,8 @@ pub(super) fn encode(bytes: &[u8]) -> Result<(), String> {
         ..EncodeSetup::default()
     };
     let mut encode = Encode::new(&setup);
-    ensure(encode.status() == HARTRACE_OK, || {
-        format!("{:?}", encode.text())
+    ensure(encode.handle.status() == HARTRACE_OK, || {
+        format!("{:?}", encode.handle.text())
     })?;
     let (mut blocks, mut taken) = (0, 0);
     let mut room = [0; 37];

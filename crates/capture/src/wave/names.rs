@@ -21,12 +21,10 @@ pub(super) struct Hints<'h> {
 
 /// The port that a variable belongs to, and what it is there.
 pub(super) fn place(port: WavePort, scope: &str, name: &str, hints: Hints<'_>) -> Option<Place> {
-    if let Some(wanted) = hints.scope {
-        let rest = scope.strip_prefix(wanted)?;
-        if !(rest.is_empty() || rest.starts_with('.') || rest.starts_with(['[', '('])) {
-            return None;
-        }
-    }
+    let inside = match hints.scope {
+        Some(wanted) => Some(inside(scope, wanted)?),
+        None => None,
+    };
     // A lane of its own scope: `rvfi[0].valid`.
     let (outer, scope_lane) = scope_lane(scope);
     let (name, suffix) = direction(name);
@@ -38,7 +36,7 @@ pub(super) fn place(port: WavePort, scope: &str, name: &str, hints: Hints<'_>) -
     let (field, lane) = field(port, rest)?;
     let rvfi = port == WavePort::Rvfi;
     // Words such as `valid` are everywhere.
-    if rvfi && !in_name && hints.scope != Some(scope) && !is_rvfi(outer) {
+    if rvfi && !in_name && inside != Some("") && !is_rvfi(outer) {
         return None;
     }
     Some(Place {
@@ -46,6 +44,21 @@ pub(super) fn place(port: WavePort, scope: &str, name: &str, hints: Hints<'_>) -
         field: field.to_owned(),
         lane: lane.or(scope_lane),
     })
+}
+
+/// What a scope has after one that it is, or is within. The first scopes may be left out: those
+/// that a simulator adds around all.
+fn inside<'s>(scope: &'s str, wanted: &str) -> Option<&'s str> {
+    let mut rest = scope;
+    loop {
+        let found = rest.strip_prefix(wanted);
+        if let Some(after) =
+            found.filter(|after| after.is_empty() || after.starts_with(['.', '[', '(']))
+        {
+            return Some(after);
+        }
+        rest = rest.split_once('.')?.1;
+    }
 }
 
 /// Whether the innermost scope is that of an RVFI port.
@@ -156,6 +169,19 @@ mod tests {
     fn rvfi(scope: &str, name: &str) -> Option<(String, String, Option<u32>)> {
         let place = place(WavePort::Rvfi, scope, name, Hints::default())?;
         Some((place.group, place.field, place.lane))
+    }
+
+    #[test]
+    fn the_first_scopes_may_be_left_out() {
+        for (scope, wanted, rest) in [
+            ("TOP.tb.core", "tb", Some(".core")),
+            ("TOP.tb.core", "TOP.tb.core", Some("")),
+            ("tb.tb.core[0]", "tb.core", Some("[0]")),
+            ("TOP.tb2.core", "tb", None),
+            ("TOP.tb", "tb.core", None),
+        ] {
+            assert_eq!(inside(scope, wanted), rest, "{scope} {wanted}");
+        }
     }
 
     #[test]

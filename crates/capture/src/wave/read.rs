@@ -75,7 +75,7 @@ impl At<'_, '_> {
     }
 
     /// The value of a signal; `None` without it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&mut self, bits: Option<Bits>) -> Result<Option<u64>, Fault> {
         let Some(bits) = bits else {
             return Ok(None);

@@ -19,6 +19,8 @@ pub(super) struct RvfiPort {
     complete: bool,
     /// The lanes that retire at an edge, by their order.
     retired: Vec<(u64, usize)>,
+    /// By lane: where no CSR is written, as a part of the file and the last number in it.
+    idle: Vec<(u64, u64)>,
 }
 
 impl RvfiPort {
@@ -30,6 +32,7 @@ impl RvfiPort {
             known: false,
             complete: all.into_iter().all(|field| plan.has(field as usize)),
             retired: Vec::new(),
+            idle: vec![(u64::MAX, 0); plan.lanes.len()],
         }
     }
 
@@ -69,7 +72,7 @@ impl RvfiPort {
                 continue;
             };
             self.follow(at, lane, order, show);
-            match self.fill(at, lane, show) {
+            match self.fill(at, (lane, number), show) {
                 Ok(()) => show(Shown::Entry(&self.entry)),
                 Err(Fault::Wave(error)) => return Err(error),
                 Err(Fault::Line(error)) => {
@@ -106,9 +109,17 @@ impl RvfiPort {
     }
 
     /// Fills the entry with what a lane shows.
-    fn fill(&mut self, at: &mut At<'_, '_>, lane: &Lane, show: &mut Show<'_>) -> Result<(), Fault> {
+    fn fill(
+        &mut self,
+        at: &mut At<'_, '_>,
+        (lane, number): (&Lane, usize),
+        show: &mut Show<'_>,
+    ) -> Result<(), Fault> {
         let RvfiPort {
-            entry, complete, ..
+            entry,
+            complete,
+            idle,
+            ..
         } = self;
         entry.clear();
         entry.time = at.sample.time();
@@ -145,7 +156,13 @@ impl RvfiPort {
         }
         registers(entry, at, lane, show)?;
         memory(entry, at, lane, show)?;
-        csrs(entry, at, lane, show)?;
+        let (part, now) = at.sample.position();
+        if let Some(idle) = idle.get_mut(number)
+            && (idle.0 != part || idle.1 < now)
+        {
+            let until = csrs(entry, at, lane, show)?;
+            *idle = until.map_or((u64::MAX, 0), |until| (part, until));
+        }
         // Writes of other CSRs are not shown.
         let system = entry.bits.is_some_and(|bits| bits & 0x7f == 0x73);
         entry.incomplete |= !*complete || system;
@@ -261,19 +278,24 @@ fn memory(
     Ok(())
 }
 
-/// CSRs that are written: the bits under the mask, and the others as they were read.
+/// CSRs that are written: the bits under the mask, and the others as they were read. If there is
+/// none: until where that is so.
 fn csrs(
     entry: &mut Entry,
     at: &mut At<'_, '_>,
     lane: &Lane,
     show: &mut Show<'_>,
-) -> Result<(), Fault> {
+) -> Result<Option<u64>, Fault> {
+    let mut until = Some(u64::MAX);
     for csr in &lane.csrs {
         let [_, wmask, rdata, wdata] = csr.parts;
         let mask = at.get(wmask)?.unwrap_or(0);
         if mask == 0 {
+            let keeps = wmask.map_or(Some(u64::MAX), |bits| at.sample.keeps_until(bits.watched));
+            until = until.zip(keeps).map(|(until, keeps)| until.min(keeps));
             continue;
         }
+        until = None;
         let Some(value) = written(at, wdata, mask, show)? else {
             continue;
         };
@@ -281,7 +303,7 @@ fn csrs(
         let kept = at.known(rdata, !mask)?.unwrap_or(0);
         entry.csr(csr.number, value | kept);
     }
-    Ok(())
+    Ok(until)
 }
 
 impl Lane {

@@ -24,7 +24,7 @@ use hartrace_capture::verify::{
 use hartrace_cosim::model;
 use hartrace_flow::boot;
 use hartrace_isa::{Isa, csr};
-use hartrace_logs::LogFormat;
+use hartrace_logs::{Column, Columns, LogFormat};
 use hartrace_print::diagnostic::log::not_readable;
 use hartrace_print::diagnostic::verify::{not_tandem, wrong_hart};
 use hartrace_print::diagnostic::{Code, Diagnostic};
@@ -107,8 +107,8 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
             let reader = LogReader::new(*kind, &options);
             let head = head(*kind, input)?;
             let reader = reader.map_err(|error| not_readable(&args.trace, head, error))?;
-            let stream =
-                LogStream::new(reader, stream_config(&config, *kind, check_csrs), args.hart);
+            let stream = stream_config(&config, *kind, options.columns.as_ref(), check_csrs);
+            let stream = LogStream::new(reader, stream, args.hart);
             Some(stream.map_err(trace::SettingsError::from)?)
         }
         _ => None,
@@ -198,17 +198,33 @@ fn verified(config: &verify::Config, log: bool) -> verify::Config {
     config
 }
 
-/// How a log becomes a stream: with whatever it has of CSRs, if they are checked. A port in
-/// a waveform does not show what a trap writes to them.
-fn stream_config(config: &verify::Config, kind: Kind, check_csrs: bool) -> verify::Config {
+/// How a log becomes a stream: with whatever it has of CSRs, if they are checked.
+fn stream_config(
+    config: &verify::Config,
+    kind: Kind,
+    columns: Option<&Columns>,
+    check_csrs: bool,
+) -> verify::Config {
     let mut config = config.clone();
     if check_csrs {
         config.absent.registers = Default::default();
-        if !matches!(kind, Kind::Wave(_)) {
-            config.absent.in_traps = Default::default();
+        config.absent.in_traps = Default::default();
+        if !records_tval(kind, columns) {
+            // They are names of elements.
+            let _ = config.absent.add("trap.mtval");
+            let _ = config.absent.add("trap.stval");
         }
     }
     config
+}
+
+/// Whether a trap without a value is one that writes zero; in other logs it is not known.
+fn records_tval(kind: Kind, columns: Option<&Columns>) -> bool {
+    match kind {
+        Kind::SpikeLog | Kind::Log(LogFormat::Rvvi | LogFormat::Sail) => true,
+        Kind::Log(LogFormat::Columns) => columns.is_some_and(|columns| columns.has(Column::Tval)),
+        _ => false,
+    }
 }
 
 /// Adds the state that the trace does not record.

@@ -60,6 +60,9 @@ pub(crate) struct Hart {
     pub(super) times: u64,
     pub(super) trap: Option<Held>,
     pub(super) shadow: Shadow,
+    /// Every register that is written comes into the shadow; otherwise only those that
+    /// system instructions write.
+    shadowed: bool,
     modes: Modes,
     /// Mode of the last instruction given.
     pub(super) mode: Option<Mode>,
@@ -90,6 +93,7 @@ impl Hart {
             times: 1,
             trap: None,
             shadow: Shadow::default(),
+            shadowed: false,
             modes: Modes::default(),
             mode: None,
             follows: false,
@@ -350,7 +354,7 @@ impl Hart {
 
     /// Where a branch goes, if its registers are known.
     fn branched(&self, insn: &Insn, site: &Site) -> Option<u64> {
-        if site.exits != Exits::Known || site.successor().is_some() {
+        if !self.shadowed || site.exits != Exits::Known || site.successor().is_some() {
             return None;
         }
         let bits = insn.bits;
@@ -382,6 +386,9 @@ impl Hart {
     /// Where an indirect jump goes, if its register is known and it has not
     /// overwritten it.
     fn target(&self, insn: &Insn, isa: Isa) -> Option<u64> {
+        if !self.shadowed {
+            return None;
+        }
         let Flow::Indirect { rs1, .. } = Flow::of_retired(insn.bits, isa) else {
             return None;
         };
@@ -469,7 +476,8 @@ impl Hart {
             mode,
         });
         let system = bits & 0x7f == 0x73;
-        if !parts.any() && !system && !self.follows {
+        self.shadowed = parts.any() || self.follows;
+        if !self.shadowed && !system {
             self.effects.clear();
             return None;
         }

@@ -24,17 +24,28 @@ const LEVELS: &[u8; 8] = b"xzhuwl-?";
 /// The watched signals in the current section.
 pub(crate) struct Section {
     body: Arc<Body>,
-    values: Vec<Value>,
-    /// The chains of each watched signal: of `values` at the same place.
-    chains: Vec<Vec<Chain>>,
+    signals: Vec<Signal>,
     clock: usize,
     edge: Edge,
+    /// The clock just before an edge: its chain is read up to it, and with it.
+    before_edge: Value,
     /// The index of the time of the current edge.
     edge_index: u64,
+    /// Sections so far, with this one.
+    number: u64,
     /// Where chains stand in the section, by signal.
     places: Vec<Place>,
     times: Vec<u8>,
     started: bool,
+}
+
+/// A watched signal: its value before the current edge, and what changes it.
+struct Signal {
+    value: Value,
+    /// Most signals are one of the file's.
+    chain: Chain,
+    /// The chains of the others that it is made of.
+    more: Vec<Chain>,
 }
 
 /// Changes of a signal.
@@ -82,14 +93,29 @@ impl Section {
         if !all().flat_map(|watched| &watched.parts).all(known) {
             return Err(WaveError::Unsupported("a signal that the file has not"));
         }
-        let chains = all().map(|watched| watched.parts.iter().copied().map(chain).collect());
+        let none = Part {
+            signal: u64::MAX,
+            lsb: 0,
+            width: 0,
+        };
+        let signals = all().map(|watched| {
+            let mut parts = watched.parts.iter().copied();
+            Signal {
+                value: Value::new(watched.width),
+                chain: chain(parts.next().unwrap_or(none)),
+                more: parts.map(chain).collect(),
+            }
+        });
+        let mut before_edge = Value::new(1);
+        before_edge.set(0, 1, u64::from(watch.edge == Edge::Falling), 0);
         Ok(Section {
             body: Arc::clone(body),
-            values: all().map(|watched| Value::new(watched.width)).collect(),
-            chains: chains.collect(),
+            signals: signals.collect(),
             clock: watch.clock,
             edge: watch.edge,
+            before_edge,
             edge_index: 0,
+            number: 0,
             places: Vec::new(),
             times: Vec::new(),
             started: false,
@@ -99,17 +125,38 @@ impl Section {
     /// The value of a signal before the current edge.
     #[inline]
     pub(crate) fn value(&mut self, watched: usize) -> Result<Option<&Value>, WaveError> {
-        let (Some(value), Some(chains)) =
-            (self.values.get_mut(watched), self.chains.get_mut(watched))
-        else {
+        if watched == self.clock {
+            return Ok(Some(&self.before_edge));
+        }
+        let Some(signal) = self.signals.get_mut(watched) else {
             return Ok(None);
         };
-        for chain in chains {
-            if chain.next < self.edge_index {
-                chain.follow(self.edge_index, value).map_err(damaged)?;
-            }
+        if signal.chain.next < self.edge_index {
+            let changed = signal.chain.follow(self.edge_index, &mut signal.value);
+            changed.map_err(damaged)?;
         }
-        Ok(Some(value))
+        for chain in &mut signal.more {
+            let changed = chain.follow(self.edge_index, &mut signal.value);
+            changed.map_err(damaged)?;
+        }
+        Ok(Some(&signal.value))
+    }
+
+    /// The number of the section, and of the time of the current edge in it.
+    #[inline]
+    pub(crate) fn position(&self) -> (u64, u64) {
+        (self.number, self.edge_index)
+    }
+
+    /// The first time in the section at which a signal changes whose value was asked for at the
+    /// current edge.
+    pub(crate) fn next_change(&self, watched: usize) -> u64 {
+        let chains = self
+            .signals
+            .get(watched)
+            .into_iter()
+            .flat_map(Signal::chains);
+        chains.map(|chain| chain.next).min().unwrap_or(NEVER)
     }
 
     /// Reads a section. `body` is what follows the length of its block, which starts at
@@ -163,10 +210,12 @@ impl Section {
 
     /// The index of the time of the next edge of the clock.
     fn next_edge(&mut self) -> Result<Option<u64>, Fault> {
-        let (Some(value), Some([clock])) = (
-            self.values.get_mut(self.clock),
-            self.chains.get_mut(self.clock).map(Vec::as_mut_slice),
-        ) else {
+        let Some(Signal {
+            value,
+            chain: clock,
+            ..
+        }) = self.signals.get_mut(self.clock)
+        else {
             return Ok(None);
         };
         while clock.next != NEVER {
@@ -181,8 +230,9 @@ impl Section {
 
     /// Follows all chains to their end.
     fn close(&mut self) -> Result<(), Fault> {
-        for (value, chains) in self.values.iter_mut().zip(&mut self.chains) {
-            for chain in chains {
+        for Signal { value, chain, more } in &mut self.signals {
+            chain.follow(NEVER, value)?;
+            for chain in more {
                 chain.follow(NEVER, value)?;
             }
         }
@@ -191,6 +241,7 @@ impl Section {
 
     /// Unpacks the times and the chains of a section.
     fn load(&mut self, body: &[u8], alias_2: bool) -> Result<(), Fault> {
+        self.number += 1;
         let short = "a section that is too short";
         let mut bytes = Bytes::new(body);
         bytes.take(3 * 8).ok_or(short)?;
@@ -266,8 +317,8 @@ impl Section {
                 bits => bits as usize,
             };
         }
-        for (value, chains) in self.values.iter_mut().zip(&self.chains) {
-            for Chain { part, .. } in chains {
+        for Signal { value, chain, more } in &mut self.signals {
+            for Chain { part, .. } in std::iter::once(&*chain).chain(&*more) {
                 let start = usize::try_from(part.signal).ok();
                 let start = start.and_then(|signal| starts.get(signal));
                 let characters = start.and_then(|at| frame.get(*at..at + part.width as usize));
@@ -284,7 +335,9 @@ impl Section {
         let fault = "a chain of changes";
         let pack = section.first().ok_or(fault)?;
         let mut all = 0usize;
-        for chain in self.chains.iter_mut().flatten() {
+        let chains = self.signals.iter_mut();
+        let chains = chains.flat_map(|s| std::iter::once(&mut s.chain).chain(&mut s.more));
+        for chain in chains {
             chain.bytes.clear();
             (chain.at, chain.next) = (0, NEVER);
             let signal = usize::try_from(chain.part.signal).map_err(|_| fault)?;
@@ -317,6 +370,12 @@ impl Section {
             chain.advance()?;
         }
         Ok(())
+    }
+}
+
+impl Signal {
+    fn chains(&self) -> impl Iterator<Item = &Chain> {
+        std::iter::once(&self.chain).chain(&self.more)
     }
 }
 
