@@ -48,8 +48,8 @@ pub const MESSAGE: u32 = 256 << 20;
 /// How long a scheduler may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often the state of a query is looked at.
-const POLL: Duration = Duration::from_millis(25);
+/// How often the state of a query is looked at: first often, and then less and less.
+const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
 
 /// How often it is looked whether there are executors.
 const LOOK: Duration = Duration::from_secs(1);
@@ -257,6 +257,7 @@ impl Cluster {
     /// Waits for the end of a job: where the parts of its answer are.
     async fn finish(&self, job: &str) -> Result<Vec<PartitionLocation>> {
         let (mut looked, mut idle) = (Instant::now(), None);
+        let mut pause = POLL.0;
         loop {
             let request = GetJobStatusParams {
                 job_id: job.to_owned(),
@@ -266,8 +267,9 @@ impl Cluster {
             match status.status.and_then(|status| status.status) {
                 Some(job_status::Status::Successful(job)) => return Ok(job.partition_location),
                 Some(job_status::Status::Failed(failed)) => return Err(remote(&failed.error)),
-                _ => tokio::time::sleep(POLL).await,
+                _ => tokio::time::sleep(pause).await,
             }
+            pause = POLL.1.min(pause + pause / 4);
             if looked.elapsed() > LOOK {
                 looked = Instant::now();
                 idle = match self.has_executors().await {
