@@ -17,6 +17,23 @@ use std::path::{Path, PathBuf};
 const LEAST: usize = 1 << 17;
 const MOST: usize = 1 << 20;
 
+/// Columns by which queries select row groups: places, times, addresses and contexts.
+const SELECTING: [&str; 13] = [
+    "begin",
+    "end",
+    "start",
+    "time",
+    "begin_time",
+    "end_time",
+    "position",
+    "address",
+    "pc",
+    "site",
+    "next",
+    "handler",
+    "context",
+];
+
 /// Writes each table and hart to a file.
 pub(crate) struct Writer<'a> {
     folder: &'a Path,
@@ -136,8 +153,7 @@ impl Take for Writer<'_> {
 
 /// How the columns of a table are written. Numbers of what happened are stored as
 /// differences; addresses and names have few values, and a dictionary. The least and the
-/// greatest value cost a comparison for each row, so they are there for what queries select
-/// row groups by: times, addresses and contexts.
+/// greatest value cost a comparison for each row, so only columns in [`SELECTING`] have them.
 fn properties(table: Table) -> WriterProperties {
     let metadata = table.metadata().into_iter();
     let metadata = metadata.map(|(key, value)| KeyValue::new(key, value));
@@ -162,12 +178,7 @@ fn properties(table: Table) -> WriterProperties {
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
         }
-        let selects = match column.name {
-            "begin" | "end" | "start" | "time" | "begin_time" | "end_time" | "position" => true,
-            "address" | "pc" | "site" | "next" | "handler" | "context" => true,
-            _ => false,
-        };
-        if !selects {
+        if !SELECTING.contains(&column.name) {
             properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
     }
