@@ -2,7 +2,7 @@
 
 use super::{Choice, WrongHart};
 use crate::detect::Kind;
-use crate::log::{Damage, LineCount, LogReader, carries, has_effects, plan_of};
+use crate::log::{Damage, LineCount, LogReader, carries, has_effects, plan_of, spike_parts};
 use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
 use hartrace_logs::{Column, Columns, LineError, LogFormat, Moment};
 use hartrace_tandem::{Config, ConfigError, Elements, Encoder, Register};
@@ -171,6 +171,20 @@ pub fn add_absent(kind: Kind, head: &[u8], config: &crate::config::Config, to: &
         for csr in plan.csrs() {
             to.registers.remove(Register::csr(csr));
         }
+    }
+}
+
+/// Whether a log of this kind records traps. In others, one is seen by where the hart goes.
+#[must_use]
+pub fn records_traps(kind: Kind, head: &[u8], config: &crate::config::Config) -> bool {
+    match kind {
+        Kind::SpikeLog => spike_parts(head).listing,
+        Kind::Log(format) => {
+            let columns = config.log.columns.columns().and_then(Result::ok);
+            carries(format, columns.as_ref()).traps
+        }
+        Kind::PcList => false,
+        _ => true,
     }
 }
 
