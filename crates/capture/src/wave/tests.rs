@@ -758,7 +758,6 @@ fn the_trace_port_of_cva6() {
     put(&mut vcd, &cycle("01", 1, "01", 9));
     let file = vcd.text();
     assert_eq!(plan(&file, "").unwrap().port, WavePort::Cva6);
-    assert_eq!(port_in(&file), Some(WavePort::Cva6));
     let (seen, damage) = blocks(&file, "");
     assert_eq!(damage, Damage::default());
     let short = |b: &Ingress| (b.itype, b.iaddr, b.iretire, b.cause, b.tval, b.time);

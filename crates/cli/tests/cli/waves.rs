@@ -71,6 +71,20 @@ fn a_waveform_is_read_like_a_log() {
     assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
 }
 
+/// A port that only the settings make known.
+#[test]
+fn a_port_with_other_names_is_converted() {
+    let folder = Folder::new();
+    let vcd = counting(3, |n| n + 1).replace("rvfi_", "trace_");
+    let file = folder.file("run.vcd", vcd.replace("trace_rd_wdata", "trace_result"));
+    let settings = "[wave]\nport = \"rvfi\"\nprefix = \"trace_\"\n\
+                    [wave.signals]\nrd_wdata = \"tb.trace_result\"\n";
+    let config = folder.file("wave.toml", settings);
+    let spike = succeeds(&["log", &file, "-c", &config, "--to", "spike"]);
+    let line = "core   0: 3 0x80000008 (0x00150513) x10 0x00000003\n";
+    assert!(spike.contains(line), "{spike}");
+}
+
 /// A core in VHDL whose port is a record, in a file that GHDL wrote.
 #[test]
 fn a_waveform_of_ghdl_verifies() {
