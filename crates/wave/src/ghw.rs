@@ -33,8 +33,7 @@ const END_OF_SCOPE: u8 = 15;
 const SIGNAL: u8 = 16;
 const LINKAGE: u8 = 21;
 
-/// Most signals of a file, and most bits of a variable.
-const MAX_SIGNALS: usize = 1 << 28;
+/// Most bits of a variable.
 const MAX_WIDTH: u64 = 1 << 20;
 
 /// What a scalar is, and so how its value is written.
@@ -212,10 +211,6 @@ impl Hierarchy<'_> {
     fn read(&mut self, bytes: &mut Bytes<'_>, big_endian: bool) -> Option<()> {
         bytes.take(4 + 8)?;
         let signals = word(bytes, big_endian)? as usize;
-        // Each takes a byte of the hierarchy at least.
-        if signals > MAX_SIGNALS {
-            return None;
-        }
         loop {
             match bytes.byte()? {
                 END => break,
@@ -245,8 +240,8 @@ impl Hierarchy<'_> {
                 _ => return None,
             }
         }
-        self.kinds.resize(signals, Leaf::None);
-        Some(())
+        // Values of others could not be read.
+        (self.kinds.len() == signals).then_some(())
     }
 
     /// A variable, or the parts of one.
@@ -305,9 +300,9 @@ impl Hierarchy<'_> {
     fn signal(&mut self, bytes: &mut Bytes<'_>, signals: usize, leaf: Leaf) -> Option<u64> {
         let number = bytes.small()?;
         let at = number.checked_sub(1).filter(|at| *at < signals)?;
-        if at >= self.kinds.len() {
-            // No further than the bytes so far allow.
-            self.kinds.resize(at + 1, Leaf::None);
+        // They are numbered in the order in which they come first.
+        if at == self.kinds.len() {
+            self.kinds.push(leaf);
         }
         *self.kinds.get_mut(at)? = leaf;
         Some(at as u64)
@@ -336,6 +331,8 @@ pub(crate) struct Reader {
     rest: Vec<u8>,
     /// The parts of watched signals, sorted by signal.
     parts: Vec<(u64, usize, Part)>,
+    /// By signal: where its parts are among these, or those of the next one that is watched.
+    first: Vec<u32>,
     board: Board,
     time: u64,
     state: State,
@@ -367,9 +364,21 @@ impl Reader {
             let parts = watched.parts.iter();
             parts.map(move |part| (part.signal, at, *part))
         });
+        let signals = match &**body {
+            Body::Ghw { kinds, .. } => kinds.len() as u64,
+            _ => 0,
+        };
+        let parts = parts.filter(|part| part.0 < signals);
         let mut parts: Vec<(u64, usize, Part)> = parts.collect();
         parts.sort_by_key(|part| part.0);
+        let mut first = Vec::new();
+        for (at, part) in (0u32..).zip(&parts) {
+            while first.len() as u64 <= part.0 {
+                first.push(at);
+            }
+        }
         Reader {
+            first,
             body: Arc::clone(body),
             skip: start,
             offset: 0,
@@ -550,9 +559,10 @@ impl Reader {
                 Some(_) => (0, 0),
             },
         };
-        let first = self.parts.partition_point(|part| part.0 < signal);
-        let parts = self.parts.get(first..).unwrap_or_default();
-        for (_, watched, part) in parts.iter().take_while(|part| part.0 == signal) {
+        let first = at.and_then(|at| self.first.get(at)).copied();
+        let parts = first.and_then(|first| self.parts.get(first as usize..));
+        let parts = parts.unwrap_or_default().iter();
+        for (_, watched, part) in parts.take_while(|part| part.0 == signal) {
             self.board.change(*watched, |value| {
                 value.set(part.lsb, part.width, bits, unknown);
             });

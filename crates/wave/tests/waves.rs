@@ -355,6 +355,21 @@ fn ghw_of_ghdl_has_every_type() {
     }
 }
 
+/// A file with more signals than variables have: nothing is kept for those that it does not
+/// have.
+#[test]
+fn the_number_of_signals_is_not_believed() {
+    let at = CORE_GHW.windows(4).position(|w| w == b"HIE\0").unwrap() + 16;
+    let signals = CORE_GHW[at..at + 4].try_into().unwrap();
+    assert_eq!(u32::from_le_bytes(signals), 922);
+    let mut file = CORE_GHW.to_vec();
+    for more in [923, 1 << 31] {
+        file[at..at + 4].copy_from_slice(&u32::to_le_bytes(more));
+        let read = read_header(WaveFormat::Ghw, &file, &mut |_| {});
+        assert!(matches!(read, Err(WaveError::Damaged { .. })), "{read:?}");
+    }
+}
+
 #[test]
 fn formats_are_recognised() {
     let changes = random_changes(&mut Random::new(1), 3);
