@@ -41,6 +41,7 @@ fn reported(failures: bool) -> Reported {
         address_width: 64,
         xlen: Xlen::Rv64,
         failures,
+        failed_swaps: false,
         each: true,
     }
 }
