@@ -7,14 +7,15 @@ use hartrace_capture::program::{Elf, read_named};
 use hartrace_capture::trace::SettingsError;
 use hartrace_capture::verify::{Counters, Options, Register, Reporter, Verifier, Volatile};
 use hartrace_flow::{
-    Cause, Effects, HartId, Mode, Model as _, Observer, Place, Signal, Step, TrapStep, Wants,
+    Cause, Context, Effects, HartId, Insn, Mode, Model as _, Observer, Place, Signal, Step,
+    TrapStep, Wants,
 };
 use hartrace_hart::Machine;
 use hartrace_isa::{Isa, csr};
-use hartrace_logs::{Entry, EntryOptions, EntrySteps, LineErrorKind};
+use hartrace_logs::{Entry, EntryOptions, EntrySteps, LineErrorKind, Rvfi};
 use hartrace_print::diagnostic::Diagnostic;
 use hartrace_print::verify::{Facts, Form, Places, Report};
-use hartrace_tandem::verify::{Difference, Field, Lockstep, Mismatch};
+use hartrace_tandem::verify::{Difference, Field, Lockstep, Mismatch, Retired};
 use hartrace_tandem::{Encoder, Group, Problem};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -242,6 +243,60 @@ impl Checker {
         self.finding.as_ref()
     }
 
+    /// Compares the next instruction of the core the short way: whether it agrees. If not,
+    /// nothing is said, and the entry of the same instruction has to be given to
+    /// [`Checker::retire`] next. Nearly all instructions of a core that is right agree in
+    /// this way, in a fraction of the time.
+    #[inline]
+    pub fn agrees(&mut self, hart: HartId, rvfi: &Rvfi) -> bool {
+        let Some((retired, mode)) = self.plain(hart, rvfi) else {
+            return false;
+        };
+        let agrees = self.verifier.lockstep(&retired) == Lockstep::Agrees;
+        if agrees {
+            pass(&retired, mode, &mut self.encoder, &mut self.steps);
+            self.next = Some(retired.next);
+        }
+        agrees
+    }
+
+    /// The same for a row of instructions that the core has retired one after the other:
+    /// how many of them agree, before the first that does not or is not looked at. The hart
+    /// runs on meanwhile, which takes less than half the time.
+    pub fn agree(&mut self, hart: HartId, row: impl IntoIterator<Item = Rvfi>) -> usize {
+        let mut row = row.into_iter();
+        let Some((first, mode)) = row.next().and_then(|rvfi| self.plain(hart, &rvfi)) else {
+            return 0;
+        };
+        let (encoder, steps) = (&mut self.encoder, &mut self.steps);
+        let (mut agreed, mut next) = (0, None);
+        self.verifier.lockstep_row(first, u64::MAX, |retired| {
+            agreed += 1;
+            pass(retired, mode, encoder, steps);
+            next = Some(retired.next);
+            let rvfi = row.next()?;
+            let same = rvfi.mode.is_none_or(|code| code == mode.code());
+            let goes_on = same && rvfi.pc_rdata == retired.next;
+            goes_on.then(|| retired_plainly(&rvfi))?
+        });
+        self.next = next.or(self.next);
+        agreed
+    }
+
+    /// An instruction as the verifier takes it the short way, and its mode.
+    #[inline]
+    fn plain(&self, hart: HartId, rvfi: &Rvfi) -> Option<(Retired, Mode)> {
+        let retired = retired_plainly(rvfi)?;
+        let pc = retired.pc;
+        let ready = self.next == Some(pc) && self.first_mode.is_none() && self.finding.is_none();
+        let derived = self.steps.settled(hart).filter(|_| ready)?;
+        let mode = match rvfi.mode {
+            Some(code) => Mode::from_code(code)?,
+            None => derived,
+        };
+        self.encoder.is_at(pc, mode).then_some((retired, mode))
+    }
+
     /// The next instruction of the core: the first difference, if there is one now or was
     /// one before. Nothing more is compared then, unless [`Checker::go_on`] is called.
     ///
@@ -409,6 +464,34 @@ impl Checker {
     }
 }
 
+/// A retirement as the verifier takes it the short way.
+#[inline]
+fn retired_plainly(rvfi: &Rvfi) -> Option<Retired> {
+    let plain = rvfi.plain()?;
+    Some(Retired {
+        pc: rvfi.pc_rdata,
+        next: plain.next,
+        bits: plain.bits,
+        reg: plain.reg,
+        access: plain.access,
+    })
+}
+
+/// Passes over an instruction that has been compared.
+#[inline]
+fn pass(retired: &Retired, mode: Mode, encoder: &mut Encoder, steps: &mut EntrySteps<'_>) {
+    let insn = Insn {
+        pc: retired.pc,
+        next: retired.next,
+        time: 0,
+        context: Context(0),
+        bits: retired.bits,
+        mode,
+    };
+    encoder.pass(retired.next, retired.reg.as_ref());
+    steps.pass(&insn, retired.reg.as_ref());
+}
+
 /// What comes from the core.
 fn volatile(config: &Config, options: &CheckOptions) -> Volatile {
     let mut volatile = model::volatile(config);
@@ -448,12 +531,12 @@ impl Observer for Stream<'_> {
     #[inline]
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
         match step {
-            Step::Insn(insn) if self.bytes.is_empty() && self.encoder.is_at(insn) => {
-                match self.verifier.lockstep(insn, effects) {
-                    Lockstep::Agrees => self.encoder.pass(insn, effects),
-                    Lockstep::Unseen | Lockstep::Odd => {
-                        self.encoder.step(step, effects, self.bytes);
+            Step::Insn(insn) if self.bytes.is_empty() && self.encoder.is_at(insn.pc, insn.mode) => {
+                match Retired::new(insn, effects) {
+                    Some(retired) if self.verifier.lockstep(&retired) == Lockstep::Agrees => {
+                        self.encoder.pass(insn.next, retired.reg.as_ref());
                     }
+                    _ => self.encoder.step(step, effects, self.bytes),
                 }
             }
             Step::Trap(trap) if trap.trap.tval.is_none() => self.exception(trap, effects),

@@ -5,12 +5,12 @@
 
 use hartrace_capture::config::Config;
 use hartrace_cosim::{CheckOptions, Checker, Finding, machine};
-use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, RegId, Step, Wants};
+use hartrace_flow::{Cause, Effects, HartId, Mode, Observer, RegId, RegWrite, Step, Wants};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Config as HartConfig, Platform, Program};
 use hartrace_isa::Xlen;
-use hartrace_logs::{Entry, EntryAccess, EntryTrap};
-use hartrace_tandem::verify::Field;
+use hartrace_logs::{Entry, EntryAccess, EntryTrap, Rvfi, RvfiMemory};
+use hartrace_tandem::verify::{Counters, Field};
 use std::path::{Path, PathBuf};
 
 fn program(name: &str) -> PathBuf {
@@ -112,18 +112,103 @@ fn checker(name: &str, options: CheckOptions) -> Checker {
     Checker::new(config(name, ""), Vec::new(), options, &mut |_| {}).unwrap()
 }
 
-/// The first difference, and the number of the entry whose call reported it.
-fn check(name: &str, entries: &mut [Entry], options: CheckOptions) -> Option<(usize, Finding)> {
-    let mut checker = checker(name, options);
-    for (number, entry) in entries.iter_mut().enumerate() {
-        if let Some(finding) = checker.retire(entry).unwrap() {
-            return Some((number, finding.clone()));
+/// The same as an entry in the signals of a port, if it can be said with them.
+fn rvfi(entry: &Entry, options: CheckOptions) -> Option<Rvfi> {
+    let rd = match &entry.regs[..] {
+        [] => (0, 0),
+        [
+            RegWrite {
+                reg: RegId::X(number),
+                value,
+            },
+        ] => (*number, *value),
+        _ => return None,
+    };
+    let mut memory = RvfiMemory::default();
+    match &entry.accesses[..] {
+        [] => {}
+        [access] => {
+            let mask = ((1u32 << (1 << access.size?)) - 1) as u8;
+            let data = access.data?;
+            memory.addr = access.addr;
+            match access.store {
+                true => (memory.wmask, memory.wdata) = (mask, data),
+                false => (memory.rmask, memory.rdata) = (mask, data),
+            }
         }
+        _ => return None,
     }
+    Some(Rvfi {
+        insn: entry.bits?,
+        trap: entry.trap.is_some(),
+        intr: entry.handler.is_some(),
+        mode: entry.mode.map(Mode::code),
+        ixl: None,
+        pc_rdata: entry.pc,
+        pc_wdata: entry.next,
+        rd: options.registers.then_some(rd),
+        memory: options.memory.then_some(memory),
+    })
+}
+
+/// How entries are given to a checker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// One by one, as they are.
+    Long,
+    /// The short way first ([`Checker::agrees`]).
+    Short,
+    /// In rows ([`Checker::agree`]).
+    Rows,
+}
+
+/// The first difference, and the number of the entry whose call reported it. All ways give
+/// the same.
+fn check(name: &str, entries: &mut [Entry], options: CheckOptions) -> Option<(usize, Finding)> {
+    let found = check_by(name, entries, options, Way::Long);
+    for way in [Way::Short, Way::Rows] {
+        assert_eq!(found, check_by(name, entries, options, way), "{way:?}");
+    }
+    found.0
+}
+
+/// What is found, and what was counted.
+type Outcome = (Option<(usize, Finding)>, Counters);
+
+fn check_by(name: &str, entries: &mut [Entry], options: CheckOptions, way: Way) -> Outcome {
+    let mut checker = checker(name, options);
+    let (mut passed, mut number) = (0, 0);
+    while number < entries.len() {
+        let short = match way {
+            Way::Long => 0,
+            Way::Short => {
+                let rvfi = rvfi(&entries[number], options);
+                usize::from(rvfi.is_some_and(|rvfi| checker.agrees(HartId(0), &rvfi)))
+            }
+            Way::Rows => {
+                let row = entries[number..].iter().take(100);
+                let row = row.map_while(|entry| rvfi(entry, options));
+                checker.agree(HartId(0), row)
+            }
+        };
+        (number, passed) = (number + short, passed + short);
+        if short != 0 {
+            continue;
+        }
+        if let Some(finding) = checker.retire(&mut entries[number]).unwrap() {
+            return (Some((number, finding.clone())), *checker.counters());
+        }
+        number += 1;
+    }
+    // Most instructions of any program go the short way.
+    assert!(
+        way == Way::Long || 2 * passed >= entries.len(),
+        "{name}: {passed}"
+    );
     let finding = checker.finish().cloned();
-    let counters = checker.counters();
+    let counters = *checker.counters();
     assert!(counters.instructions() + counters.interrupts + 1 >= entries.len() as u64);
-    finding.map(|finding| (entries.len(), finding))
+    (finding.map(|finding| (entries.len(), finding)), counters)
 }
 
 #[test]

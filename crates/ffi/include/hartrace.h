@@ -367,6 +367,18 @@ void hartrace_check_free(hartrace_check *check);
 hartrace_status hartrace_check_retire(hartrace_check *check,
                                       const hartrace_retired *retired);
 
+// Checks instructions that the core has retired one after the other, at most 4096: the same
+// as a call of hartrace_check_retire for each, up to the first that does not give
+// HARTRACE_OK, whose result is given back. It takes less than half the time, for
+// simulations that can wait until a difference is found.
+//
+// `agreed` may be NULL; otherwise the number of calls that would have given HARTRACE_OK is
+// put there: what differs is `retired[agreed]`.
+hartrace_status hartrace_check_retire_all(hartrace_check *check,
+                                          const hartrace_retired *retired,
+                                          size_t count,
+                                          size_t *agreed);
+
 // The core was reset: the hart starts again as at first. Memory stays as it is.
 hartrace_status hartrace_check_reset(hartrace_check *check);
 

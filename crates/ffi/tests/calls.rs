@@ -94,6 +94,13 @@ impl Handle {
         unsafe { hartrace_check_retire(self.0, retired) }
     }
 
+    /// The result, and how many agreed.
+    fn retire_all(&self, retired: &[Retired]) -> (Status, usize) {
+        let (first, count, mut agreed) = (retired.as_ptr(), retired.len(), 77);
+        let status = unsafe { hartrace_check_retire_all(self.0, first, count, &mut agreed) };
+        (status, agreed)
+    }
+
     fn text(&self) -> String {
         let text = unsafe { CStr::from_ptr(hartrace_check_text(self.0)) };
         text.to_str().unwrap().to_owned()
@@ -160,6 +167,57 @@ fn a_core_agrees_and_then_differs() {
     assert_eq!(unsafe { hartrace_check_continue(handle.0) }, HARTRACE_OK);
     assert_eq!(handle.text(), "");
     assert_eq!(unsafe { hartrace_check_finish(handle.0) }, HARTRACE_OK);
+}
+
+#[test]
+fn a_row_of_retirements_is_as_many_calls() {
+    let row = sieve_retires();
+    let single = Handle::of_sieve();
+    let handle = Handle::of_sieve();
+    row.iter()
+        .for_each(|retired| assert_eq!(single.retire(retired), HARTRACE_OK));
+    assert_eq!(handle.retire_all(&[]), (HARTRACE_OK, 0));
+    assert_eq!(handle.retire_all(&row), (HARTRACE_OK, 3));
+    assert_eq!(handle.counts(), single.counts());
+    // It goes on where the row ended, by order and by address.
+    assert_eq!(handle.retire_all(&row), (HARTRACE_ORDER, 0));
+    for wrong in 0..3 {
+        let mut row = row;
+        row[wrong].rd_wdata += 4;
+        let handle = Handle::of_sieve();
+        assert_eq!(handle.retire_all(&row), (HARTRACE_DIFFERENCE, wrong));
+        let rest = &row[wrong + 1..];
+        assert_eq!(handle.retire_all(rest), (HARTRACE_DIFFERENCE, 0));
+        let mut row = sieve_retires();
+        row[wrong].order += 1;
+        let handle = Handle::of_sieve();
+        let expected = match wrong {
+            // Any number may be the first, but the second does not follow it.
+            0 => 1,
+            _ => wrong,
+        };
+        assert_eq!(handle.retire_all(&row), (HARTRACE_ORDER, expected));
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_are_refused() {
+    let handle = Handle::of_sieve();
+    let mut row = sieve_retires();
+    let status = unsafe { hartrace_check_retire_all(handle.0, ptr::null(), 1, ptr::null_mut()) };
+    assert_eq!(status, HARTRACE_ARGUMENT);
+    assert_eq!(
+        handle.retire_all(&vec![row[0]; 4097]),
+        (HARTRACE_ARGUMENT, 0)
+    );
+    row[2].size -= 8;
+    assert_eq!(handle.retire_all(&row), (HARTRACE_ARGUMENT, 0));
+    assert_eq!(handle.counts().retired, 0);
+    let none =
+        unsafe { hartrace_check_retire_all(ptr::null_mut(), row.as_ptr(), 2, ptr::null_mut()) };
+    assert_eq!(none, HARTRACE_ARGUMENT);
+    let two = unsafe { hartrace_check_retire_all(handle.0, row.as_ptr(), 2, ptr::null_mut()) };
+    assert_eq!((two, handle.counts().retired), (HARTRACE_OK, 2));
 }
 
 #[test]

@@ -17,9 +17,9 @@ pub use steps::{EntryOptions, EntrySteps};
 
 pub use effects::access_size;
 
-pub(crate) use effects::MemoryOp;
-pub(crate) use hart::{Ground, Hart};
-pub(crate) use steps::{Out, parts};
+pub(crate) use effects::{MemoryOp, mask};
+pub(crate) use hart::{C_EBREAK, Ground, Hart};
+pub(crate) use steps::{Out, parts, short};
 
 use hartrace_flow::{Cause, CsrWrite, Few, HartId, Mode, RegId, RegWrite};
 use hartrace_isa::Xlen;

@@ -75,7 +75,7 @@ pub use error::{Excerpt, LineError, LineErrorKind, Moment};
 pub use formats::{Carries, Column, Columns, ColumnsError, FormatReader, LogFormat};
 pub use lines::MAX_LINE;
 pub use pc::{ListedTraps, PcLines, PcReader, PcWriter};
-pub use rvfi::{Rvfi, RvfiMemory};
+pub use rvfi::{PlainRvfi, Rvfi, RvfiMemory};
 pub use spike::{SpikeOptions, SpikeReader, SpikeWriter};
 
 use alloc::boxed::Box;

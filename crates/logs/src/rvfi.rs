@@ -1,9 +1,9 @@
 //! A retirement as the RISC-V Formal Interface shows it.
 
-use hartrace_flow::{Cause, Mode, RegId};
+use hartrace_flow::{Access, AccessKind, Cause, Mode, RegId, RegWrite};
 use hartrace_isa::Xlen;
 
-use crate::entry::MemoryOp;
+use crate::entry::{C_EBREAK, MemoryOp, mask, short};
 use crate::{Entry, EntryAccess, EntryTrap};
 
 /// The signals of one lane of the RISC-V Formal Interface in a cycle in which its
@@ -93,38 +93,116 @@ impl Rvfi {
     }
 }
 
+/// What a retirement does, where that is simple ([`Rvfi::plain`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainRvfi {
+    /// The instruction, a compressed one alone.
+    pub bits: u32,
+    /// Where it went.
+    pub next: u64,
+    /// The register that it wrote.
+    pub reg: Option<RegWrite>,
+    /// The load or store that the port shows.
+    pub access: Option<Access>,
+}
+
+impl Rvfi {
+    /// A retirement of one of the instructions that are nearly all that there are: it did
+    /// not trap, no trap came before it, it is neither a system instruction nor an atomic
+    /// operation, and has no more than one access. An [`Entry`] of it would say the same.
+    #[inline]
+    #[must_use]
+    pub fn plain(&self) -> Option<PlainRvfi> {
+        let bits = short(self.insn);
+        let special = matches!(bits & 0x7f, 0x73 | 0x2f) || bits == C_EBREAK;
+        if self.trap || self.intr || special || self.ixl.is_some() {
+            return None;
+        }
+        let access = match &self.memory {
+            None => None,
+            Some(memory) if memory.rmask != 0 && memory.wmask != 0 => return None,
+            Some(memory) => {
+                let access = memory.access(bits, memory.wmask != 0).ok()?;
+                access.map(|access| plain_access(&access))
+            }
+        };
+        let reg = match self.rd {
+            Some((number @ 1..32, value)) => Some(RegWrite {
+                reg: RegId::X(number),
+                value,
+            }),
+            _ => None,
+        };
+        Some(PlainRvfi {
+            bits,
+            next: self.pc_wdata?,
+            reg,
+            access,
+        })
+    }
+}
+
+/// A load or store that is no part of another operation.
+#[inline]
+fn plain_access(access: &EntryAccess) -> Access {
+    let size = access.size.unwrap_or(0);
+    Access {
+        kind: match access.store {
+            true => AccessKind::Store,
+            false => AccessKind::Load,
+        },
+        size,
+        addr: access.addr,
+        paddr: None,
+        data: access.data.map(|data| data & mask(size)),
+        operand: None,
+    }
+}
+
 impl RvfiMemory {
     #[inline]
     fn fill(&self, insn: u32, entry: &mut Entry) {
-        for (store, mask, data) in [
-            (false, self.rmask, self.rdata),
-            (true, self.wmask, self.wdata),
-        ] {
-            if mask == 0 {
-                continue;
+        for store in [false, true] {
+            match self.access(insn, store) {
+                Ok(Some(access)) => entry.access(access),
+                Ok(None) => {}
+                Err(Holes) => entry.incomplete = true,
             }
-            let (offset, bytes) = (mask.trailing_zeros(), mask.count_ones());
-            // Some ports read whole words: which bytes it is about they do not show.
-            if !store && bytes > 1 << MemoryOp::of(insn, false).size() {
-                continue;
-            }
-            // No access has holes.
-            let whole = bytes.is_power_of_two()
-                && (u32::from(mask) >> offset).count_ones() == (mask >> offset).trailing_ones();
-            if !whole {
-                entry.incomplete = true;
-                continue;
-            }
-            entry.access(EntryAccess {
-                store,
-                addr: self.addr.wrapping_add(offset.into()),
-                paddr: None,
-                size: Some(bytes.ilog2() as u8),
-                data: Some(data >> (8 * offset)),
-            });
         }
     }
+
+    /// What is loaded, or stored.
+    #[inline]
+    fn access(&self, insn: u32, store: bool) -> Result<Option<EntryAccess>, Holes> {
+        let (mask, data) = match store {
+            false => (self.rmask, self.rdata),
+            true => (self.wmask, self.wdata),
+        };
+        if mask == 0 {
+            return Ok(None);
+        }
+        let (offset, bytes) = (mask.trailing_zeros(), mask.count_ones());
+        // Some ports read whole words: which bytes it is about they do not show.
+        if !store && bytes > 1 << MemoryOp::of(insn, false).size() {
+            return Ok(None);
+        }
+        // No access has holes.
+        let whole = bytes.is_power_of_two() && (mask >> offset).trailing_ones() == bytes;
+        if !whole {
+            return Err(Holes);
+        }
+        Ok(Some(EntryAccess {
+            store,
+            addr: self.addr.wrapping_add(offset.into()),
+            paddr: None,
+            size: Some(bytes.ilog2() as u8),
+            data: Some(data >> (8 * offset)),
+        }))
+    }
 }
+
+/// A mask that is not that of one access.
+struct Holes;
 
 #[cfg(test)]
 mod tests {

@@ -29,7 +29,7 @@
 
 use alloc::vec::Vec;
 
-use hartrace_flow::{Effects, Insn, Mode, Signal, Step};
+use hartrace_flow::{Effects, Insn, Mode, RegWrite, Signal, Step};
 use hartrace_isa::csr::{MCOUNTINHIBIT, MINSTRET, MINSTRETH};
 
 use crate::config::{Config, ConfigError, PcForm, PcStyle};
@@ -221,23 +221,24 @@ impl Encoder {
         }
     }
 
-    /// Whether the trace is where this instruction is, so that nothing has to be recorded
-    /// before it, and it needs nothing of the next step.
+    /// Whether the trace is at this address in this mode, so that nothing has to be
+    /// recorded before an instruction there, and it needs nothing of the next step.
     #[must_use]
     #[inline]
-    pub fn is_at(&self, insn: &Insn) -> bool {
+    pub fn is_at(&self, pc: u64, mode: Mode) -> bool {
         self.waiting.is_none()
             && self.outside.is_none()
-            && self.pc == Some(insn.pc)
-            && self.mode == Some(mode_code(insn.mode))
+            && self.pc == Some(pc)
+            && self.mode == Some(mode_code(mode))
     }
 
-    /// Passes over an instruction: the trace goes on after it, without a group for it.
-    /// It must be one that changes no CSR and stays in its mode.
+    /// Passes over an instruction that goes to `next` and writes `reg`: the trace goes on
+    /// after it, without a group for it. It must be one that changes no CSR and stays in
+    /// its mode.
     #[inline]
-    pub fn pass(&mut self, insn: &Insn, effects: &Effects) {
-        self.operands.follow(effects);
-        self.pc = Some(insn.next);
+    pub fn pass(&mut self, next: u64, reg: Option<&RegWrite>) {
+        self.operands.follow(reg);
+        self.pc = Some(next);
     }
 
     /// Memory as a loader fills it: state initialisations with one store each,
@@ -332,7 +333,7 @@ impl Encoder {
             self.new_mode(mode);
         }
         self.end(sink);
-        self.operands.follow(effects);
+        self.operands.follow(&effects.regs[..]);
         self.pc = Some(insn.next);
         self.counters.instructions += 1;
         self.counters.incomplete += u64::from(effects.incomplete);

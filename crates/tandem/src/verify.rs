@@ -28,7 +28,7 @@ use core::ops::ControlFlow;
 use hartrace_flow::{Effects, Mode, Model, Place, RegId, Step};
 use hartrace_isa::csr;
 
-pub use lockstep::Lockstep;
+pub use lockstep::{Lockstep, Retired};
 pub use report::{Counters, Difference, Field, Kind, Mismatch, Past, Reporter};
 pub use volatile::{Range, UnknownVolatile, Volatile};
 

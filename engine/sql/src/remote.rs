@@ -57,8 +57,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long a query waits for the first executor.
 const LONELY: Duration = Duration::from_secs(15);
 
-/// Bytes of a part of the answer that are kept until it is complete. A larger part is passed on
-/// as it comes.
+/// Bytes of an answer that are kept until it is complete. A larger one is passed on as it comes.
 const KEPT: usize = 256 << 20;
 
 /// How often a query is run again because an executor with a part of the answer is lost.
@@ -196,20 +195,22 @@ impl Cluster {
             .max_decoding_message_size(MESSAGE as usize)
     }
 
-    /// Passes on the answer of a query. A part of it that is lost with its executor is
-    /// computed again; parts that were passed on are not.
+    /// Passes on the answer of a query. If a part of it is lost with its executor, the query is
+    /// run again; of an answer that is too large to be kept, parts that were passed on are then
+    /// left out.
     async fn answer(
         &self,
         query: ExecuteQueryParams,
         out: &Sender<Result<RecordBatch>>,
     ) -> Result<()> {
         let (mut done, mut attempt) = (0, 1);
+        let mut kept = Kept::default();
         loop {
             let job = self.submit(query.clone()).await?;
             let parts = self.finish(&job).await?;
             let all = parts.len();
             for part in parts.iter().skip(done) {
-                match self.read(part, out).await {
+                match self.read(part, &mut kept, out).await {
                     Ok(true) => done += 1,
                     // The reader has gone away.
                     Ok(false) => return Ok(()),
@@ -218,8 +219,13 @@ impl Cluster {
                 }
             }
             if done >= all {
+                kept.pass(out).await;
                 return Ok(());
             }
+            if kept.is_whole() {
+                done = 0;
+            }
+            kept.forget();
             attempt += 1;
         }
     }
@@ -323,30 +329,30 @@ impl Cluster {
             .map_err(|error| error.to_string())
     }
 
-    /// Passes on a part of an answer; false if nothing more is wanted.
+    /// Reads a part of an answer; false if nothing more is wanted.
     async fn read(
         &self,
         part: &PartitionLocation,
+        kept: &mut Kept,
         out: &Sender<Result<RecordBatch>>,
     ) -> Result<bool, Lost> {
         let mut rows = self.fetch(part).await.map_err(Lost::Nothing)?;
-        let (mut kept, mut bytes) = (Vec::new(), 0);
         let mut passed = false;
         while let Some(batch) = rows.next().await {
             let batch = batch.map_err(|error| match passed {
                 true => Lost::Rows(error.strip_backtrace()),
                 false => Lost::Nothing(error.strip_backtrace()),
             })?;
-            bytes += batch.get_array_memory_size();
-            kept.push(batch);
-            if bytes > KEPT {
+            kept.add(batch);
+            if kept.bytes > KEPT {
                 passed = true;
-                if !pass(&mut kept, out).await {
+                if !kept.pass(out).await {
                     return Ok(false);
                 }
             }
         }
-        Ok(pass(&mut kept, out).await)
+        // What is kept is of one part from now on.
+        Ok(kept.is_whole() || kept.pass(out).await)
     }
 
     /// Why the scheduler did not do something.
@@ -409,13 +415,42 @@ enum Lost {
     Rows(String),
 }
 
-async fn pass(kept: &mut Vec<RecordBatch>, out: &Sender<Result<RecordBatch>>) -> bool {
-    for batch in kept.drain(..) {
-        if out.send(Ok(batch)).await.is_err() {
-            return false;
-        }
+/// Rows that are not passed on yet.
+#[derive(Default)]
+struct Kept {
+    batches: Vec<RecordBatch>,
+    bytes: usize,
+    /// Some were passed on.
+    flows: bool,
+}
+
+impl Kept {
+    fn add(&mut self, batch: RecordBatch) {
+        self.bytes += batch.get_array_memory_size();
+        self.batches.push(batch);
     }
-    true
+
+    /// Nothing of the answer was passed on.
+    fn is_whole(&self) -> bool {
+        !self.flows
+    }
+
+    fn forget(&mut self) {
+        self.batches.clear();
+        self.bytes = 0;
+    }
+
+    /// Passes them on; false if nothing more is wanted.
+    async fn pass(&mut self, out: &Sender<Result<RecordBatch>>) -> bool {
+        self.flows = true;
+        self.bytes = 0;
+        for batch in self.batches.drain(..) {
+            if out.send(Ok(batch)).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// What each stage of a query did.

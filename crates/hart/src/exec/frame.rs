@@ -116,11 +116,9 @@ impl<'a, O: Observer> Frame<'a, O> {
     #[inline]
     pub(super) fn finish(&mut self) {
         self.exchange();
-        self.cpu
-            .x
-            .iter_mut()
-            .zip(self.x.iter())
-            .for_each(|(to, from)| *to = *from);
+        if let Some(x) = self.x.first_chunk() {
+            self.cpu.x = *x;
+        }
     }
 
     /// Does something with all of memory, devices too.

@@ -309,7 +309,8 @@ impl Accesses<'_> {
     }
 }
 
-const fn mask(size: u8) -> u64 {
+/// The bits of an access of this size (log2 of bytes).
+pub(crate) const fn mask(size: u8) -> u64 {
     match size {
         0 => 0xff,
         1 => 0xffff,

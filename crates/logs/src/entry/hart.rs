@@ -343,6 +343,29 @@ impl Hart {
         self.give(insn, ground, out);
     }
 
+    /// Nothing waits to be given: the mode of the next instruction if no entry has it.
+    #[inline]
+    pub(super) fn settled(&self) -> Option<Mode> {
+        let nothing = self.insn.is_none() && self.trap.is_none() && self.listed.is_none();
+        (nothing && self.settled.is_some() && self.owed.is_none()).then_some(self.derived)
+    }
+
+    /// An instruction that is not given.
+    #[inline]
+    pub(super) fn pass(&mut self, insn: &Insn, reg: Option<&RegWrite>) {
+        self.settled = Some(insn.next);
+        self.mode = Some(insn.mode);
+        self.before = insn.bits;
+        self.now = insn.time;
+        if let Some(RegWrite {
+            reg: RegId::X(number),
+            value,
+        }) = reg
+        {
+            self.shadow.set(*number, *value);
+        }
+    }
+
     /// Where an instruction goes, by what is known of it and of its registers; for want of
     /// that, to the next one.
     fn successor(&self, insn: &Insn, site: &Site, isa: Isa) -> u64 {
@@ -621,7 +644,7 @@ impl Held {
     }
 }
 
-const C_EBREAK: u32 = 0x9002;
+pub(crate) const C_EBREAK: u32 = 0x9002;
 const MRET: u32 = 0x3020_0073;
 const SRET: u32 = 0x1020_0073;
 

@@ -11,7 +11,9 @@ use super::hart::{Ground, Hart};
 use crate::site::Sites;
 use crate::{LineErrorKind, unreported};
 use hartrace_flow::erase::Dyn;
-use hartrace_flow::{Effects, HartId, Image, Observer, Signal, SpaceId, Step, Wants};
+use hartrace_flow::{
+    Effects, HartId, Image, Insn, Mode, Observer, RegWrite, Signal, SpaceId, Step, Wants,
+};
 
 /// What is known about a log besides its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +135,26 @@ impl<'a> EntrySteps<'a> {
     pub fn settle<O: Observer>(&mut self, hart: HartId, out: &mut O) {
         let parts = parts::<O>();
         self.settle_hart(hart, &mut Out { to: out, parts });
+    }
+
+    /// Whether the step of everything before has been given, so that an instruction of
+    /// this hart that retires plainly may be left out ([`EntrySteps::pass`]); then also the
+    /// mode that it is in if its entry would have none.
+    #[inline]
+    #[must_use]
+    pub fn settled(&self, hart: HartId) -> Option<Mode> {
+        let current = self.harts.get(self.current)?;
+        (current.id == hart).then(|| current.settled())?
+    }
+
+    /// Leaves out an instruction that has been dealt with elsewhere, after
+    /// [`EntrySteps::settled`]. It went to `next`, wrote `reg` and nothing else but memory,
+    /// and stayed in its mode.
+    #[inline]
+    pub fn pass(&mut self, insn: &Insn, reg: Option<&RegWrite>) {
+        if let Some(hart) = self.harts.get_mut(self.current) {
+            hart.pass(insn, reg);
+        }
     }
 
     /// Steps of one hart are missing, or of all: what is after the gap does not follow
@@ -302,6 +324,6 @@ impl<'a> EntrySteps<'a> {
 
 /// The bits that count: the length is in the low ones, whatever number of digits.
 #[inline]
-const fn short(bits: u32) -> u32 {
+pub(crate) const fn short(bits: u32) -> u32 {
     if bits & 3 == 3 { bits } else { bits & 0xffff }
 }

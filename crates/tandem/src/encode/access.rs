@@ -1,6 +1,6 @@
 //! Loads and stores, as the instruction sees them and as transactions.
 
-use hartrace_flow::{Access, AccessKind, Effects};
+use hartrace_flow::{Access, AccessKind, Effects, RegId, RegWrite};
 use hartrace_isa::{Ext, Isa, Op, decode};
 
 use super::Encoder;
@@ -61,23 +61,24 @@ impl Operands {
         self.known = 1;
     }
 
-    /// The registers as a step leaves them.
+    /// The registers as a step leaves them, which has written these.
     #[inline(always)]
-    pub(super) fn follow(&mut self, effects: &Effects) {
-        if self.wanted {
-            self.keep(effects);
+    pub(super) fn follow<'w>(&mut self, regs: impl IntoIterator<Item = &'w RegWrite>) {
+        if !self.wanted {
+            return;
+        }
+        for write in regs {
+            self.keep(write);
         }
     }
 
     #[inline(never)]
-    fn keep(&mut self, effects: &Effects) {
-        for write in &*effects.regs {
-            if let hartrace_flow::RegId::X(number @ 1..=31) = write.reg
-                && let Some(slot) = self.x.get_mut(usize::from(number))
-            {
-                *slot = write.value;
-                self.known |= 1 << number;
-            }
+    fn keep(&mut self, write: &RegWrite) {
+        if let RegId::X(number @ 1..=31) = write.reg
+            && let Some(slot) = self.x.get_mut(usize::from(number))
+        {
+            *slot = write.value;
+            self.known |= 1 << number;
         }
     }
 

@@ -68,7 +68,7 @@ impl Encoder {
                 self.begin();
                 self.item(Item::Reset);
                 self.changes(effects, false);
-                self.operands.follow(effects);
+                self.operands.follow(&effects.regs[..]);
                 self.end(sink);
             }
             Signal::Lost | Signal::Untraced => {
@@ -118,7 +118,7 @@ impl Encoder {
                 told.tell(Register::csr(write.csr), write.value);
             }
         }
-        self.operands.follow(effects);
+        self.operands.follow(&effects.regs[..]);
         self.outside_stores(effects);
     }
 

@@ -136,7 +136,7 @@ impl Encoder {
         self.counters.bytes += len as u64;
         self.counters.instructions += 1;
         sink.short_group(&bytes, len);
-        self.operands.follow(effects);
+        self.operands.follow(&effects.regs[..]);
         self.pc = Some(insn.next);
         true
     }

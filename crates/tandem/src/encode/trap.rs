@@ -61,7 +61,7 @@ impl Encoder {
         }
         self.new_mode(mode);
         self.end(sink);
-        self.operands.follow(effects);
+        self.operands.follow(&effects.regs[..]);
         self.pc = trap.handler;
         self.place_due |= trap.handler.is_none();
         self.counters.traps += 1;
