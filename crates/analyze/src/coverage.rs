@@ -91,6 +91,10 @@ impl Consumer for RunCounter<'_> {
         self.kept_runs(hart, tied.kept(), tied.runs())
     }
 
+    fn looks_at_values(&self) -> bool {
+        false
+    }
+
     fn keeps(&self) -> bool {
         true
     }
@@ -155,6 +159,10 @@ impl Consumer for ContextRuns<'_> {
         self.counter(hart).tied_runs(hart, tied)
     }
 
+    fn looks_at_values(&self) -> bool {
+        false
+    }
+
     fn keeps(&self) -> bool {
         true
     }
@@ -192,6 +200,10 @@ impl Consumer for PartCounter<'_> {
     /// Accesses do not matter.
     fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
         self.kept_runs(hart, tied.kept(), tied.runs())
+    }
+
+    fn looks_at_values(&self) -> bool {
+        false
     }
 
     fn keeps(&self) -> bool {

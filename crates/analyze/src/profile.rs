@@ -217,6 +217,10 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
         self.kept_runs(id, tied.kept(), tied.runs())
     }
 
+    fn looks_at_values(&self) -> bool {
+        false
+    }
+
     fn keeps(&self) -> bool {
         !S::RUNS && !self.follower.functions.is_shared()
     }

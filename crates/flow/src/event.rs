@@ -11,7 +11,8 @@ use core::ops::ControlFlow;
 
 use hartrace_isa::Link;
 
-use crate::{Access, Context, HartId, Kept, Mode, SpaceId, Trap};
+use crate::plain_access::in_slices;
+use crate::{Access, Context, HartId, Kept, Mode, PlainAccess, SpaceId, TiedRuns, Trap};
 
 /// One thing a trace reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,64 +211,6 @@ impl DataAccess {
     }
 }
 
-/// Runs that come again under the same name, with the data accesses of their
-/// instructions.
-#[derive(Clone, Copy, Debug)]
-pub struct TiedRuns<'a> {
-    kept: Kept,
-    runs: &'a [Run],
-    /// How many accesses there are up to the end of each run.
-    ends: &'a [u32],
-    accesses: &'a [DataAccess],
-}
-
-impl<'a> TiedRuns<'a> {
-    pub(crate) const fn new(
-        kept: Kept,
-        runs: &'a [Run],
-        ends: &'a [u32],
-        accesses: &'a [DataAccess],
-    ) -> TiedRuns<'a> {
-        TiedRuns {
-            kept,
-            runs,
-            ends,
-            accesses,
-        }
-    }
-
-    /// The name of the runs.
-    #[must_use]
-    #[inline]
-    pub const fn kept(&self) -> Kept {
-        self.kept
-    }
-
-    /// The runs.
-    #[must_use]
-    #[inline]
-    pub const fn runs(&self) -> &'a [Run] {
-        self.runs
-    }
-
-    /// The accesses of all of them.
-    #[must_use]
-    #[inline]
-    pub const fn accesses(&self) -> &'a [DataAccess] {
-        self.accesses
-    }
-
-    /// Each run with its accesses.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a Run, &'a [DataAccess])> + use<'a> {
-        let (mut from, accesses) = (0, self.accesses);
-        self.runs.iter().zip(self.ends).map(move |(run, &end)| {
-            let own = accesses.get(from..end as usize);
-            from = end as usize;
-            (run, own.unwrap_or_default())
-        })
-    }
-}
-
 /// The parts of an access that a trace reports one after the other. Only a decoder
 /// whose output is not [tied](crate::Tie) gives parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -418,6 +361,19 @@ pub trait Consumer {
         flow
     }
 
+    /// As [`Consumer::accesses`], of whole loads and stores that are not assigned to
+    /// instructions: the fast path of decoders of data trace.
+    fn plain_accesses(&mut self, hart: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        let accesses = accesses.iter().map(|plain| plain.access(None));
+        in_slices(accesses, |slice| {
+            if self.accesses(hart, slice).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        });
+        flow
+    }
+
     /// As [`Consumer::runs`], of runs that come again under the same name: what a
     /// consumer finds out about them it can keep.
     #[inline]
@@ -428,23 +384,19 @@ pub trait Consumer {
 
     /// As [`Consumer::kept_runs`], each run followed by the accesses of its instructions.
     fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
-        let mut flow = ControlFlow::Continue(());
-        for (run, accesses) in tied.iter() {
-            let mut pause = self.runs(hart, core::slice::from_ref(run)).is_break();
-            if !accesses.is_empty() {
-                pause |= self.accesses(hart, accesses).is_break();
-            }
-            if pause {
-                flow = ControlFlow::Break(());
-            }
-        }
-        flow
+        tied.give_to(hart, self)
     }
 
     /// Whether [`Consumer::kept_runs`] costs it less than [`Consumer::runs`]. A source
     /// may gather the runs of others and give many at once.
     fn keeps(&self) -> bool {
         false
+    }
+
+    /// Whether it looks at addresses and data of accesses. A source may leave them 0 for a
+    /// consumer that does not.
+    fn looks_at_values(&self) -> bool {
+        true
     }
 
     /// Whether all it wants to know of runs is how many instructions they have: a source
@@ -521,6 +473,14 @@ macro_rules! passed_on {
                 (**self).accesses(hart, accesses)
             }
 
+            fn plain_accesses(
+                &mut self,
+                hart: HartId,
+                accesses: &[PlainAccess],
+            ) -> ControlFlow<()> {
+                (**self).plain_accesses(hart, accesses)
+            }
+
             fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
                 (**self).kept_runs(hart, kept, runs)
             }
@@ -531,6 +491,10 @@ macro_rules! passed_on {
 
             fn keeps(&self) -> bool {
                 (**self).keeps()
+            }
+
+            fn looks_at_values(&self) -> bool {
+                (**self).looks_at_values()
             }
 
             fn only_counts(&self) -> bool {

@@ -89,6 +89,7 @@ mod mode;
 mod model;
 mod packed;
 mod per_hart;
+mod plain_access;
 pub mod queue;
 mod replay;
 mod stack;
@@ -109,7 +110,7 @@ pub use code_history::{CodeHistory, CodePiece, CodeRecorder, NamedSync, VaryingC
 pub use decode::Decode;
 pub use event::{
     Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,
-    Part, Reason, Run, TiedRuns, Unconfirmed, Warning,
+    Part, Reason, Run, Unconfirmed, Warning,
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;
@@ -126,6 +127,7 @@ pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Look, Model, Place};
 pub use packed::{Packer, Unpacker};
 pub use per_hart::PerHart;
+pub use plain_access::{PlainAccess, PlainForm};
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{
@@ -134,7 +136,7 @@ pub use step::{
 };
 pub use step_events::StepEvents;
 pub use straight::{News, Placed, Role, Straight, Straights};
-pub use tie::{Tie, Tied};
+pub use tie::{Tie, Tied, TiedRuns};
 pub use touch::{Reported, Touch};
 pub use transfer::{StepTransfers, Transfer, TransferSink};
 pub use walk::{Goal, Stop, UNCOUNTED, Walk};

@@ -270,7 +270,8 @@ impl AccessKind {
 /// | store, floating-point store | `Store` | stored | |
 /// | `sc` that succeeds | `Store` | stored | |
 /// | `sc` that fails | `ConditionalStoreFailure` | what it would have stored, or `None` | |
-/// | compare-and-swap that fails, in traces that have it | `CompareSwapFailure` | what it would have stored, or `None` | |
+/// | compare-and-swap that fails | `Load` | loaded | what it would have stored, if that is known |
+/// | the same in traces that have it | `CompareSwapFailure` | what it would have stored, or `None` | |
 /// | atomic memory operation | `Atomic…` | stored, which is the result | read from memory |
 /// | CSR instruction | `Csr…` | written, or read if nothing is written | read; nothing for a read-only CSR |
 ///
@@ -293,8 +294,25 @@ pub struct Access {
     /// does not report it.
     pub data: Option<u64>,
     /// Atomics: the value read. CSRs: the value read, or the operand, as the
-    /// source has it.
+    /// source has it. Loads of a compare-and-swap that failed: what it would have stored.
     pub operand: Option<u64>,
+}
+
+impl Access {
+    /// A load of a compare-and-swap that failed as an access of its own kind, which ports
+    /// and traces of E-Trace 2.05 have. `None` for any other access.
+    #[must_use]
+    pub const fn failed_swap(&self) -> Option<Access> {
+        match (self.kind, self.operand) {
+            (AccessKind::Load, Some(_)) => Some(Access {
+                kind: AccessKind::CompareSwapFailure,
+                data: self.operand,
+                operand: None,
+                ..*self
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// Everything an instruction changed. Sized for `cm.push` and `cm.popret`:

@@ -19,16 +19,20 @@
 //! decoder has given one already, there is no second.
 
 mod plans;
+mod runs;
 mod waiting;
 
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use self::plans::{Code, RunPlans, SlicePlan, SlicePlans};
+use self::plans::{Code, RunPlans, SlicePlan, SlicePlans, are_expected};
+use self::runs::Accesses;
+pub use self::runs::TiedRuns;
 use self::waiting::{Hart, Held, is_sync, space_of};
+use crate::plain_access::in_slices;
 use crate::{
-    Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, Reason,
-    Reported, Run, TiedRuns,
+    Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, PlainAccess,
+    Reason, Reported, Run,
 };
 
 /// Runs and other events that wait for accesses, at most; then accesses are missing.
@@ -55,6 +59,8 @@ pub struct Tie<'a> {
 enum Fit {
     /// With so many accesses, the first of those that wait.
     Yes(usize),
+    /// The same, and they are plain.
+    Plain,
     /// As `Yes`, up to a vector load or store.
     Vector(usize),
     /// Accesses are missing that may come.
@@ -146,6 +152,33 @@ impl<C: Consumer> Tied<'_, '_, C> {
         flow
     }
 
+    /// The same where all of its accesses are plain.
+    fn give_plain(&mut self, id: HartId, run: &Run) -> ControlFlow<()> {
+        let Tie {
+            harts,
+            plans,
+            image,
+            reported,
+            ..
+        } = &mut *self.tie;
+        let (hart, out) = (harts.of(id), &mut self.out);
+        let code = Code {
+            image,
+            space: hart.space,
+            reported,
+        };
+        let expected = plans.of(code, run);
+        let plain = hart.plain.first(expected.len());
+        let mut flow = out.runs(id, core::slice::from_ref(run));
+        let accesses = plain.iter().zip(expected);
+        in_slices(
+            accesses.map(|(plain, e)| plain.access(Some(e.insn))),
+            |own| flow = both(flow, out.accesses(id, own)),
+        );
+        hart.take_plain(expected.len());
+        flow
+    }
+
     #[cold]
     fn mismatch(&mut self, id: HartId, run: &Run) -> ControlFlow<()> {
         let flow = self.out.event(id, &Event::Run(*run));
@@ -180,6 +213,7 @@ impl<C: Consumer> Tied<'_, '_, C> {
     fn give_loose(&mut self, id: HartId) {
         let hart = self.tie.harts.of(id);
         let available = hart.available();
+        hart.unpack();
         let mut count = 0;
         for access in hart.waiting.first_mut(available) {
             if matches!(access.part, Part::Request(_)) {
@@ -253,7 +287,12 @@ impl<C: Consumer> Tied<'_, '_, C> {
         } = &mut *self.tie;
         let hart = harts.of(id);
         let mut flow = ControlFlow::Continue(());
-        while let Some(&Held::Slice { plan, next }) = hart.held.front() {
+        let held = core::mem::take(&mut hart.held);
+        let (mut given, mut is_each) = (0, false);
+        for held in held.all() {
+            let Held::Slice { plan, next } = *held else {
+                break;
+            };
             let Some(plan) = slices.get(plan) else {
                 break;
             };
@@ -263,23 +302,30 @@ impl<C: Consumer> Tied<'_, '_, C> {
             };
             match fit {
                 FitSlice::Yes(0) => {
-                    let (runs, _) = slices.runs(&plan, next);
+                    slices.set_next(&plan, next);
+                    let runs = slices.runs(&plan);
                     flow = both(flow, self.out.kept_runs(id, plan.kept, runs));
                 }
                 FitSlice::Yes(count) => {
-                    let (runs, ends) = slices.runs(&plan, next);
-                    let accesses = hart.waiting.first(count);
-                    let tied = TiedRuns::new(plan.kept, runs, ends, accesses);
-                    flow = both(flow, self.out.tied_runs(id, &tied));
-                    hart.take(count);
+                    slices.set_next(&plan, next);
+                    let tied = (slices.runs(&plan), count);
+                    flow = both(
+                        flow,
+                        give_slice(&mut self.out, id, hart, slices, &plan, tied),
+                    );
                 }
                 FitSlice::Later => break,
                 FitSlice::Each => {
-                    hart.detach_first(slices);
+                    is_each = true;
                     break;
                 }
             }
-            hart.held.drop(1);
+            given += 1;
+        }
+        hart.held = held;
+        hart.held.drop(given);
+        if is_each {
+            hart.detach_first(slices);
         }
         flow
     }
@@ -294,6 +340,7 @@ impl<C: Consumer> Tied<'_, '_, C> {
             };
             flow = match self.tie.fit(id, &run) {
                 Fit::Yes(count) => both(flow, self.give(id, &run, count)),
+                Fit::Plain => both(flow, self.give_plain(id, &run)),
                 Fit::Vector(count) => {
                     let flow = both(flow, self.give(id, &run, count));
                     self.loosen(id);
@@ -342,6 +389,7 @@ impl<C: Consumer> Tied<'_, '_, C> {
     /// Requests among the first so many accesses are not answered.
     fn give_up_requests(&mut self, id: HartId, count: usize) {
         let hart = self.tie.harts.of(id);
+        // Plain ones are no requests.
         for access in hart.waiting.all_mut().iter_mut().take(count) {
             access.part = Part::Whole;
         }
@@ -353,8 +401,8 @@ impl<C: Consumer> Tied<'_, '_, C> {
         match data.part {
             Part::Response(_) => hart.answer(data),
             Part::Whole | Part::Request(_) => {
-                hart.waiting.push(*data);
-                if hart.waiting.len() > MOST_WAITING {
+                hart.add(core::slice::from_ref(data));
+                if hart.all() > MOST_WAITING {
                     // No instructions for them: they cannot be kept for ever.
                     let available = hart.available();
                     self.give_up_requests(id, available);
@@ -395,7 +443,20 @@ impl Tie<'_> {
             reported: &self.reported,
         };
         let expected = self.plans.of(code, run);
+        if expected.is_empty() {
+            return Fit::Yes(0);
+        }
         let available = hart.available();
+        if hart.waiting.is_empty() {
+            let count = available.min(expected.len());
+            let fits = are_expected(hart.plain.first(count), expected);
+            match expected.get(count) {
+                None if fits => return Fit::Plain,
+                Some(next) if fits && next.is_due() && hart.syncs.is_empty() => return Fit::Later,
+                _ => {}
+            }
+        }
+        hart.unpack();
         let mut waiting = hart.waiting.first_mut(available).iter_mut();
         let mut next = waiting.next();
         let mut used = 0;
@@ -431,7 +492,7 @@ impl Tie<'_> {
             space: self.harts.of(id).space_after(self.image),
             reported: &self.reported,
         };
-        self.slices.examine(code, kept, runs)
+        self.slices.examine(code, kept, runs, &mut self.plans)
     }
 
     /// Forgets the plans of slices.
@@ -457,10 +518,43 @@ fn fit_slice(hart: &mut Hart, slices: &SlicePlans, plan: &SlicePlan) -> FitSlice
             false => FitSlice::Each,
         };
     }
-    match slices.assign(plan, hart.waiting.first_mut(count)) {
+    let fits = match hart.waiting.is_empty() {
+        true => are_expected(hart.plain.first(count), slices.expected(plan)),
+        false => slices.assign(plan, hart.waiting.first_mut(count)),
+    };
+    match fits {
         true => FitSlice::Yes(count),
         false => FitSlice::Each,
     }
+}
+
+/// Gives the runs of a plan with their accesses: the first so many of those that wait.
+#[inline]
+fn give_slice(
+    out: &mut impl Consumer,
+    id: HartId,
+    hart: &mut Hart,
+    slices: &SlicePlans,
+    plan: &SlicePlan,
+    (runs, count): (&[Run], usize),
+) -> ControlFlow<()> {
+    let is_plain = hart.waiting.is_empty();
+    let accesses = match is_plain {
+        true => Accesses::Plain(hart.plain.first(count), slices.expected(plan)),
+        false => Accesses::Any(hart.waiting.first(count)),
+    };
+    let tied = TiedRuns {
+        kept: plan.kept,
+        runs,
+        ends: slices.ends(plan),
+        accesses,
+    };
+    let flow = out.tied_runs(id, &tied);
+    match is_plain {
+        true => hart.take_plain(count),
+        false => hart.take(count),
+    }
+    flow
 }
 
 impl<C: Consumer> Consumer for Tied<'_, '_, C> {
@@ -470,10 +564,10 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
         let whole = |access: &DataAccess| access.part == Part::Whole;
         if !hart.loose
             && self.tie.reported.each
-            && hart.waiting.len() + accesses.len() <= MOST_WAITING
+            && hart.all() + accesses.len() <= MOST_WAITING
             && accesses.iter().all(whole)
         {
-            hart.waiting.extend(accesses);
+            hart.add(accesses);
             return match hart.held.is_empty() {
                 true => ControlFlow::Continue(()),
                 false => self.settle(id),
@@ -482,6 +576,22 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
         let mut flow = ControlFlow::Continue(());
         for access in accesses {
             flow = both(flow, self.access(id, access));
+        }
+        flow
+    }
+
+    fn plain_accesses(&mut self, id: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+        let hart = self.tie.harts.of(id);
+        if !hart.loose && self.tie.reported.each && hart.all() + accesses.len() <= MOST_WAITING {
+            hart.add_plain(accesses);
+            return match hart.held.is_empty() {
+                true => ControlFlow::Continue(()),
+                false => self.settle(id),
+            };
+        }
+        let mut flow = ControlFlow::Continue(());
+        for access in accesses {
+            flow = both(flow, self.access(id, &access.access(None)));
         }
         flow
     }
@@ -539,11 +649,7 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
                 if count == 0 {
                     return self.out.kept_runs(id, kept, runs);
                 }
-                let accesses = hart.waiting.first(count);
-                let tied = TiedRuns::new(kept, runs, slices.ends(&plan), accesses);
-                let flow = self.out.tied_runs(id, &tied);
-                hart.take(count);
-                return flow;
+                return give_slice(&mut self.out, id, hart, slices, &plan, (runs, count));
             }
         }
         hart.held.push(Held::Slice {
@@ -562,6 +668,10 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
 
     fn keeps(&self) -> bool {
         true
+    }
+
+    fn looks_at_values(&self) -> bool {
+        self.out.looks_at_values()
     }
 }
 

@@ -187,6 +187,9 @@ pub struct Reported {
     pub xlen: Xlen,
     /// A store-conditional that fails is reported.
     pub failures: bool,
+    /// A compare-and-swap that fails is reported as such
+    /// ([`AccessKind::CompareSwapFailure`]), not as a load.
+    pub failed_swaps: bool,
     /// Each of these accesses is reported, so that they can be assigned to
     /// instructions by their order.
     pub each: bool,
@@ -205,6 +208,8 @@ impl Reported {
     /// it does not.
     #[must_use]
     pub fn view(&self, access: &Access) -> Option<(Access, bool)> {
+        let failed = access.failed_swap().filter(|_| self.failed_swaps);
+        let access = failed.as_ref().unwrap_or(access);
         if !self.has(access.kind, access.size) {
             return None;
         }

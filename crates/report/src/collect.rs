@@ -207,6 +207,10 @@ impl Consumer for Collector<'_, '_> {
         self.kept_runs(hart, tied.kept(), tied.runs())
     }
 
+    fn looks_at_values(&self) -> bool {
+        false
+    }
+
     fn keeps(&self) -> bool {
         self.profiler.keeps()
     }

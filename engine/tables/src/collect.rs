@@ -232,15 +232,7 @@ impl Consumer for Feed<'_, '_> {
 
     fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
         if self.inner().wants_accesses() {
-            let mut flow = ControlFlow::Continue(());
-            for (run, accesses) in tied.iter() {
-                let mut pause = self.runs(hart, std::slice::from_ref(run)).is_break();
-                pause |= self.accesses(hart, accesses).is_break();
-                if pause {
-                    flow = ControlFlow::Break(());
-                }
-            }
-            return flow;
+            return tied.give_to(hart, self);
         }
         self.kept_runs(hart, tied.kept(), tied.runs())
     }

@@ -12,7 +12,7 @@ use hartrace_etrace::{
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
     Check, Checked, Consumer, DataAccess, DataPort, Effects, Event, HartId, Inference, Observer,
-    Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported, Wants,
+    PlainAccess, Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported, Wants,
 };
 use hartrace_isa::Isa;
 
@@ -228,6 +228,8 @@ pub struct Count {
     pub insns: u64,
     /// Accesses.
     pub accesses: u64,
+    /// Their addresses and data are decoded too.
+    pub values: bool,
 }
 
 impl Consumer for Count {
@@ -253,8 +255,18 @@ impl Consumer for Count {
     }
 
     #[inline]
+    fn plain_accesses(&mut self, _: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+        self.accesses += accesses.len() as u64;
+        ControlFlow::Continue(())
+    }
+
+    fn looks_at_values(&self) -> bool {
+        self.values
+    }
+
+    #[inline]
     fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
-        self.accesses += tied.accesses().len() as u64;
+        self.accesses += tied.accesses() as u64;
         self.runs(hart, tied.runs())
     }
 }

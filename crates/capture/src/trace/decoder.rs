@@ -2,7 +2,9 @@
 
 use super::{Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
-use hartrace_flow::{Consumer, DataAccess, Decode, Event, HartId, Image, Kept, Run, Tie};
+use hartrace_flow::{
+    Consumer, DataAccess, Decode, Event, HartId, Image, Kept, PlainAccess, Run, Tie,
+};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
 use std::ops::ControlFlow;
@@ -108,6 +110,8 @@ struct Batch<'o> {
     paused: bool,
     /// The consumer wants runs that come again by name.
     keeps: bool,
+    /// It looks at addresses and data.
+    values: bool,
     /// It only counts instructions; these are those of runs that it did not get.
     counts: bool,
     insns: u64,
@@ -117,6 +121,7 @@ impl<'o> Batch<'o> {
     fn new(out: &'o mut dyn Consumer) -> Batch<'o> {
         Batch {
             keeps: out.keeps(),
+            values: out.looks_at_values(),
             counts: out.only_counts(),
             out,
             hart: HartId(0),
@@ -152,6 +157,16 @@ impl Consumer for Batch<'_> {
         self.flush();
         self.paused |= self.out.accesses(hart, accesses).is_break();
         self.flow()
+    }
+
+    fn plain_accesses(&mut self, hart: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+        self.flush();
+        self.paused |= self.out.plain_accesses(hart, accesses).is_break();
+        self.flow()
+    }
+
+    fn looks_at_values(&self) -> bool {
+        self.values
     }
 
     #[inline]

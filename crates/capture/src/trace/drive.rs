@@ -322,6 +322,10 @@ impl<C: Consumer> Consumer for Watch<C> {
         self.inner.keeps()
     }
 
+    fn looks_at_values(&self) -> bool {
+        self.inner.looks_at_values()
+    }
+
     fn only_counts(&self) -> bool {
         self.inner.only_counts()
     }

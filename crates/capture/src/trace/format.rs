@@ -6,7 +6,7 @@ use crate::detect::{HEAD, Kind, detect};
 use crate::input::Input;
 use hartrace_etrace as etrace;
 use hartrace_flow::queue::Queue;
-use hartrace_flow::{Inference, ItypeWidth, PortConfig, Unreported};
+use hartrace_flow::{Inference, ItypeWidth, PortConfig, Reported, Unreported};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -372,9 +372,13 @@ impl Settings {
                 ..Unreported::default()
             },
             Settings::Etrace(config) => Unreported {
-                data: config
-                    .data
-                    .map(|data| data.reported(config.version, config.xlen)),
+                data: config.data.map(|data| {
+                    let reported = data.reported(config.version, config.xlen);
+                    Reported {
+                        failed_swaps: reported.failed_swaps && port.multiple,
+                        ..reported
+                    }
+                }),
                 last_traps: false,
                 traps: config.version.is_draft(),
                 // Values are as wide as addresses in a packet.

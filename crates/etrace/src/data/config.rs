@@ -246,6 +246,7 @@ impl DataConfig {
             address_width: self.daddress_width,
             xlen,
             failures: self.failures,
+            failed_swaps: self.mmacas,
             each: !(self.filtered || self.split && self.no_address),
         }
     }

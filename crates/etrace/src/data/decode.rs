@@ -1,6 +1,6 @@
 //! From packets to accesses.
 
-use hartrace_flow::{Access, AccessKind, DataAccess, Part};
+use hartrace_flow::{Access, AccessKind, DataAccess, Part, PlainAccess};
 
 use super::encode::FAILURE;
 use super::history::{History, Sent};
@@ -30,14 +30,16 @@ impl DataSource {
 
     /// The accesses of loads and stores at the front of the bytes, which are packets
     /// with their headers, as far as they are plain: how many, and how many bytes they
-    /// are.
+    /// are. Without `values` their addresses and data, and those that come later, mean
+    /// nothing.
     pub(crate) fn transfers(
         &mut self,
         bytes: &[u8],
         transfers: &Transfers,
         out: &mut Batch,
+        values: bool,
     ) -> (usize, usize) {
-        transfers.read_all(bytes, &mut self.history, out)
+        transfers.read_all(bytes, &mut self.history, out, values)
     }
 
     /// The access of a plain load or store, with a payload of `len` bytes; `None` for any
@@ -47,7 +49,7 @@ impl DataSource {
         (payload, len): (&[u8; MAX_PAYLOAD], usize),
         transfers: &Transfers,
         out: &'b mut Batch,
-    ) -> Option<&'b [DataAccess]> {
+    ) -> Option<&'b [PlainAccess]> {
         transfers.read_one(payload, len, &mut self.history, out)?;
         Some(out.first(1))
     }

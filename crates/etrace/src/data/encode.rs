@@ -81,10 +81,10 @@ impl DataEncoder {
         payload
     }
 
-    /// The payload of a unified load or a store, and its length, if it has no more than
-    /// eight bytes and is as most are.
+    /// The payload of a unified load or a store, and its length, if it is as most are; it
+    /// has no more than 15 bytes.
     #[inline(always)]
-    pub(crate) fn word(&mut self, access: &Access) -> Option<(u64, u32)> {
+    pub(crate) fn word(&mut self, access: &Access) -> Option<(u128, u32)> {
         self.words.as_ref()?.write(access, &mut self.history)
     }
 

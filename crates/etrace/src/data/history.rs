@@ -39,10 +39,10 @@ impl Sent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct History {
     /// By log2 of the size.
-    addresses: [u64; 4],
-    data: [u64; 4],
+    pub(super) addresses: [u64; 4],
+    pub(super) data: [u64; 4],
     /// Which of them are known: addresses in the low half, data in the high one.
-    known: u16,
+    pub(super) known: u16,
     csr: Option<u16>,
 }
 

@@ -75,8 +75,8 @@ impl Framed {
     }
 }
 
-/// Packets of loads and stores that have no more than a word, each as short as it can be
-/// ([`Compression::Dynamic`]).
+/// Packets of loads and stores that have no more than two words, each as short as it can be
+/// ([`Compression::Dynamic`]). Most have no more than one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
     /// By log2 of the size, of loads first and then of stores: `format` and `size`; `None`
@@ -116,10 +116,11 @@ impl Words {
         })
     }
 
-    /// The payload of the packet for an access, and its length in bytes. `None` for other
+    /// The payload of the packet for an access, and its length in bytes: what follows in it
+    /// means nothing. `None` for other
     /// accesses, and for those that refer to none before, or are too long.
     #[inline(always)]
-    pub(super) fn write(&self, access: &Access, history: &mut History) -> Option<(u64, u32)> {
+    pub(super) fn write(&self, access: &Access, history: &mut History) -> Option<(u128, u32)> {
         let (kind, size) = (access.kind as u8, access.size);
         if kind > AccessKind::Store as u8 || size > 3 {
             return None;
@@ -157,18 +158,25 @@ impl Words {
         }
         let start = u32::from(self.length_at + size);
         let end = start + length;
-        if end + place.bits > 64 {
-            return None;
-        }
         let head = u64::from(head | u8::from(!place.aligned))
             | diff << self.diff_at
             | u64::from(length / 8 - 1) << self.length_at;
-        // Only the bits that are sent.
-        let field = (field as u64) << (64 - length) >> (64 - end);
-        let word = head | field | place.field << end;
+        let packet = if end + place.bits <= 64 {
+            // Only the bits that are sent.
+            let field = (field as u64) << (64 - length) >> (64 - end);
+            let word = head | field | place.field << end;
+            (u128::from(word), bits(word as i64) / 8)
+        } else if end + place.bits <= MOST {
+            let field = (field as u64) << (64 - length) >> (64 - length);
+            let address = i128::from(place.field as i64) << end;
+            let all = i128::from(head) | i128::from(field) << start | address;
+            (all as u128, wide_bits(all) / 8)
+        } else {
+            return None;
+        };
         history.put_address(access.addr, size);
         history.put_data((data as u64) << unused >> unused, size);
-        Some((word, bits(word as i64) / 8))
+        Some(packet)
     }
 
     /// An address with its sign.
@@ -198,6 +206,15 @@ impl Words {
 #[inline(always)]
 const fn flipped(value: i64) -> u64 {
     (value ^ value >> 63) as u64
+}
+
+/// Bits of a payload, so that there is room for a header beside it.
+const MOST: u32 = 120;
+
+/// The same as [`bits`] for two words.
+#[inline(always)]
+const fn wide_bits(value: i128) -> u32 {
+    (136 - ((value ^ value >> 127) as u128 | 1).leading_zeros()) & !7
 }
 
 /// Bits of the bytes of a number that do not repeat its sign. One bit of those that are

@@ -1,5 +1,6 @@
 //! The fast paths against the general ones.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use hartrace_flow::{Access, AccessKind, DataIngress};
@@ -133,6 +134,69 @@ fn any_bytes_are_read_alike() {
     assert!(quickly > 500, "{quickly}");
 }
 
+/// Packets in a row are read as one by one, also for those who look at no values, in any
+/// settings.
+#[test]
+fn packets_in_a_row() {
+    let mut random = Random::new(14);
+    let (mut quickly, mut long) = (0, 0);
+    for round in 0..300 {
+        let mut config = settings(&mut random);
+        if round % 2 == 0 {
+            // Those whose values need not be looked at.
+            config = Config {
+                data: Some(DataConfig::new(Version::V2_0, Xlen::Rv64)),
+                ..Config::new(Version::V2_0, Xlen::Rv64)
+            };
+        }
+        let transfers = Transfers::new(&config).unwrap();
+        let mut bytes = vec![0; 1000];
+        bytes.fill_with(|| random.draw() as u8);
+        // Headers of data packets where they are expected.
+        let mut at = 0;
+        while let Some(header) = bytes.get_mut(at) {
+            let len = 1 + random.below(16) as u8;
+            *header = Kind::Data.header(len);
+            at += usize::from(len) + 1;
+        }
+        let mut one = DataSource::default();
+        let mut alike = [one.clone(), one.clone()];
+        let mut rest = bytes.as_slice();
+        loop {
+            let mut batches = [Batch::default(), Batch::default()];
+            let read = [0, 1].map(|i| {
+                let values = i == 0;
+                alike[i].transfers(rest, &transfers, &mut batches[i], values)
+            });
+            assert_eq!(read[0], read[1]);
+            let (count, len) = read[0];
+            for i in 0..count {
+                let size = usize::from(rest[0] & 31);
+                let mut padded = [0; MAX_PAYLOAD];
+                padded.copy_from_slice(&rest[1..=MAX_PAYLOAD]);
+                let batch = &mut Batch::default();
+                let single = one.transfer((&padded, size), &transfers, batch).unwrap();
+                assert_eq!(batches[0].first(count)[i], single[0]);
+                assert_eq!(batches[1].first(count)[i].form, single[0].form);
+                rest = &rest[size + 1..];
+                quickly += 1;
+                long += u32::from(size > 8);
+            }
+            assert_eq!(alike[0], one);
+            assert!(len > 0 || count == 0);
+            // One that is not read like this.
+            let Some((header, payload)) = rest.split_first() else {
+                break;
+            };
+            rest = payload.get(usize::from(header & 31)..).unwrap_or_default();
+            if rest.len() <= MAX_PAYLOAD {
+                break;
+            }
+        }
+    }
+    assert!(quickly > 2000 && long > 200, "{quickly} {long}");
+}
+
 /// A decoder that reads at once what it can, and one that does not.
 struct Both {
     config: Config,
@@ -164,7 +228,12 @@ impl Both {
         let quick = self.fast.transfer((padded, len), &self.transfers, batch);
         match (quick, whole) {
             (Some(quick), whole) => {
-                assert_eq!(whole, Ok(quick[0]), "{payload:x?} {:?}", self.config);
+                assert_eq!(
+                    whole,
+                    Ok(quick[0].access(None)),
+                    "{payload:x?} {:?}",
+                    self.config
+                );
                 assert_eq!(self.fast, self.slow);
                 Ok(true)
             }

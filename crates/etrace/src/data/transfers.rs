@@ -3,9 +3,10 @@
 //! table. `data` has whole bytes, so `data` and `address` start at the same bit of a
 //! byte: each is one unaligned word, shifted.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hartrace_flow::{Access, AccessKind, DataAccess, Part};
+use hartrace_flow::{AccessKind, PlainAccess, PlainForm};
 use hartrace_isa::Xlen;
 
 use super::history::{History, Sent, extend};
@@ -23,12 +24,12 @@ const BATCH: usize = 128;
 /// Loads and stores of one layout.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Transfers {
-    /// By the first bits of a packet, as many as `format`, `size` and `diff` have: at
-    /// most eight.
-    shapes: [Shape; 256],
-    /// The bits of the three.
-    head_mask: u64,
-    /// Their number.
+    /// By the first bits of a packet: `format`, `size` and `diff`, and as many of what
+    /// follows as `data_len` may have.
+    shapes: Box<[Shape; SHAPES]>,
+    /// The bits by which a shape is found.
+    first: u64,
+    /// How many bits `format`, `size` and `diff` have.
     head: u32,
     content: Content,
     data_width: u8,
@@ -36,6 +37,9 @@ pub(crate) struct Transfers {
     xor_addresses: bool,
     xlen: Xlen,
 }
+
+/// Shapes: `format`, `size` and `diff` have at most eight bits, `data_len` three.
+const SHAPES: usize = 1 << 11;
 
 /// What packets have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,47 +54,55 @@ enum Content {
 struct Shape {
     /// The bits of a value.
     value: u64,
+    /// The bits of an address that may be set.
+    place: u64,
     /// What address and data refer to, which must be known.
     needs: u16,
     /// What is known after it.
     gives: u16,
-    kind: AccessKind,
-    /// log2 of the size.
+    form: PlainForm,
+    /// log2 of the size, and where the last address and the last data of this size are.
     size: u8,
-    /// By how many bits the address is shifted.
-    shift: u8,
-    /// The first bit of the data, after its length.
-    start: u8,
-    /// Eight times the largest `data_len`.
-    longest: u8,
-    /// All bits, if the address is a difference.
-    address_base: u64,
-    /// All bits, if the data refers to that before it.
-    data_base: u64,
-    /// And is a difference.
+    /// Where those are that address and data refer to, or 0 where they refer to none.
+    address_base: u8,
+    data_base: u8,
+    /// The data is a difference.
     adds: bool,
+    /// The first bit of the data, and the first after it.
+    start: u8,
+    end: u8,
+    /// By how many bits the data is shifted for its sign.
+    unused: u8,
+    /// By how many bits all are shifted for the address, and by how many the address is
+    /// shifted back.
+    skip: u8,
+    shift: u8,
 }
 
 impl Shape {
     /// No load or store, or one with something wrong.
     const OTHER: Shape = Shape {
         value: 0,
+        place: 0,
         needs: History::NEVER,
         gives: 0,
-        kind: AccessKind::Load,
+        form: PlainForm::ABSENT,
         size: 0,
-        shift: 0,
-        start: 0,
-        longest: 0,
         address_base: 0,
         data_base: 0,
         adds: false,
+        start: 0,
+        end: 0,
+        unused: 0,
+        skip: 0,
+        shift: 0,
     };
 
-    /// Of a load or store of this format.
+    /// Of a load or store of this format; `head` is the number of bits of its first
+    /// fields, `len` its `data_len`.
     fn new(
         (format, size, diff): (u64, u8, u8),
-        head: u8,
+        (head, len): (u8, u8),
         content: Content,
         config: &DataConfig,
     ) -> Shape {
@@ -99,59 +111,64 @@ impl Shape {
             Content::Address => (diff != 0, Sent::Full),
             Content::Data => (false, Sent::from_diff(diff, config)),
         };
+        let kind = match format & 2 {
+            0 => AccessKind::Load,
+            _ => AccessKind::Store,
+        };
+        let (has_address, has_data) = (content != Content::Data, content != Content::Address);
+        let Some(form) = PlainForm::new(kind, size, has_address, has_data) else {
+            return Shape::OTHER;
+        };
         let refers = data != Sent::Full;
+        let bits = 8 * (len + 1);
+        let (start, end) = match content {
+            Content::Both => (head + size, head + size + bits),
+            Content::Address | Content::Data => (head, head),
+        };
+        let shift = if format & 1 == 0 { size } else { 0 };
+        let needs = History::bases(size, moves, refers);
         Shape {
             value: value_mask(size),
-            needs: History::bases(size, moves, refers),
-            gives: History::bases(size, content != Content::Data, content != Content::Address),
-            kind: match format & 2 {
-                0 => AccessKind::Load,
-                _ => AccessKind::Store,
-            },
+            place: u64::MAX << shift,
+            needs: if end > 64 { needs | LONG } else { needs },
+            gives: History::bases(size, has_address, has_data),
+            form,
             size,
-            shift: if format & 1 == 0 { size } else { 0 },
-            start: head + size,
-            longest: 8 * ((1 << size) - 1),
-            address_base: if moves { u64::MAX } else { 0 },
-            data_base: if refers { u64::MAX } else { 0 },
+            address_base: if moves { size } else { NOTHING },
+            data_base: if refers { size } else { NOTHING },
             adds: data == Sent::Difference,
+            start,
+            end,
+            unused: 64 - bits,
+            skip: (end - shift).min(63),
+            shift,
         }
     }
 }
+
+/// The data ends after the first word. It is one of the [needs](Shape::needs), which only
+/// long packets satisfy.
+const LONG: u16 = 1 << 9;
+
+/// The place of an address or of data to which nothing refers, which is 0.
+const NOTHING: u8 = 4;
 
 /// Room for accesses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Batch {
-    /// As many as there may be, alike but for what packets say of them.
-    slots: Vec<DataAccess>,
-    /// What packets said of them last.
-    content: Option<Content>,
-}
+pub(crate) struct Batch(Vec<PlainAccess>);
 
 impl Batch {
-    /// Accesses of which all is known that is the same in every packet.
-    fn prepare(&mut self, content: Content) -> &mut [DataAccess] {
-        if self.content != Some(content) {
-            let access = Access {
-                data: (content != Content::Address).then_some(0),
-                ..Access::default()
-            };
-            let slot = DataAccess {
-                insn: None,
-                access,
-                has_address: content != Content::Data,
-                part: Part::Whole,
-            };
-            self.slots.clear();
-            self.slots.resize(BATCH, slot);
-            self.content = Some(content);
+    /// As many as are read at once.
+    fn slots(&mut self) -> &mut [PlainAccess] {
+        if self.0.is_empty() {
+            self.0.resize(BATCH, PlainAccess::default());
         }
-        &mut self.slots
+        &mut self.0
     }
 
     /// The first so many.
-    pub(crate) fn first(&self, count: usize) -> &[DataAccess] {
-        self.slots.get(..count).unwrap_or_default()
+    pub(crate) fn first(&self, count: usize) -> &[PlainAccess] {
+        self.0.get(..count).unwrap_or_default()
     }
 }
 
@@ -165,20 +182,25 @@ impl Transfers {
             (false, false) => (Content::Both, 2),
         };
         let widths = [layout.format_width, layout.size_width, diff_width];
-        let head = widths.into_iter().sum();
-        let mut shapes = [Shape::OTHER; 256];
-        for (shape, bits) in shapes.iter_mut().zip(0u64..) {
-            let mut bits = bits;
+        let head: u8 = widths.into_iter().sum();
+        let lengths = match content {
+            Content::Both => 3,
+            Content::Address | Content::Data => 0,
+        };
+        let mut shapes = Box::new([Shape::OTHER; SHAPES]);
+        let all = shapes.iter_mut().zip(0u64..1 << (head + lengths));
+        for (shape, bits) in all {
+            let mut rest = bits;
             let fields = widths.map(|width| {
-                let field = bits & mask(width.into());
-                bits >>= width;
+                let field = rest & mask(width.into());
+                rest >>= width;
                 field
             });
-            *shape = shape_of(fields, head, &layout, content, data);
+            *shape = shape_of(fields, (head, rest), &layout, content, data);
         }
         Some(Transfers {
             shapes,
-            head_mask: mask(head.into()),
+            first: mask((head + lengths).into()),
             head: head.into(),
             content,
             data_width: layout.data_width,
@@ -190,14 +212,19 @@ impl Transfers {
 
     /// Reads packets with their headers at the front of the bytes, as far as they are
     /// loads and stores without anything wrong: how many, and how many bytes they are.
+    /// Without `values` their addresses and data, and those that come later, mean nothing.
     pub(super) fn read_all(
         &self,
         bytes: &[u8],
         history: &mut History,
         out: &mut Batch,
+        values: bool,
     ) -> (usize, usize) {
-        let out = out.prepare(self.content);
+        let out = out.slots();
         match self.content {
+            Content::Both if self.is_usual() && !values => {
+                self.read_with::<FORM>(bytes, history, out)
+            }
             Content::Both if self.is_usual() => self.read_with::<USUAL>(bytes, history, out),
             Content::Both => self.read_with::<BOTH>(bytes, history, out),
             Content::Address => self.read_with::<ADDRESS>(bytes, history, out),
@@ -216,9 +243,10 @@ impl Transfers {
         &self,
         bytes: &[u8],
         history: &mut History,
-        out: &mut [DataAccess],
+        out: &mut [PlainAccess],
     ) -> (usize, usize) {
         let (mut rest, mut count) = (bytes, 0);
+        let mut last = Last::new(history);
         for access in out {
             let Some((&[header, ref payload @ ..], _)) = rest.split_first_chunk::<WINDOW>() else {
                 break;
@@ -226,13 +254,14 @@ impl Transfers {
             let Some(len) = frame::data(header) else {
                 break;
             };
-            let read = self.read::<WHAT>(payload, len, history, &mut access.access);
-            if read.is_none() {
+            let Some(read) = self.read::<WHAT>(payload, len, &mut last) else {
                 break;
-            }
+            };
+            *access = read;
             count += 1;
             rest = rest.get(len + 1..).unwrap_or_default();
         }
+        last.save(history);
         (count, bytes.len() - rest.len())
     }
 
@@ -245,13 +274,15 @@ impl Transfers {
         history: &mut History,
         out: &mut Batch,
     ) -> Option<()> {
-        let slot = out.prepare(self.content).first_mut();
-        let access = &mut slot.filter(|_| len > 0)?.access;
-        match self.content {
-            Content::Both => self.read::<BOTH>(payload, len, history, access),
-            Content::Address => self.read::<ADDRESS>(payload, len, history, access),
-            Content::Data => self.read::<DATA>(payload, len, history, access),
-        }
+        let slot = out.slots().first_mut().filter(|_| len > 0)?;
+        let mut last = Last::new(history);
+        *slot = match self.content {
+            Content::Both => self.read::<BOTH>(payload, len, &mut last),
+            Content::Address => self.read::<ADDRESS>(payload, len, &mut last),
+            Content::Data => self.read::<DATA>(payload, len, &mut last),
+        }?;
+        last.save(history);
+        Some(())
     }
 
     #[inline(always)]
@@ -259,61 +290,63 @@ impl Transfers {
         &self,
         payload: &[u8; MAX_PAYLOAD],
         len: usize,
-        history: &mut History,
-        out: &mut Access,
-    ) -> Option<()> {
+        last: &mut Last,
+    ) -> Option<PlainAccess> {
+        let first = word(payload, 0)?;
         if len > 8 {
             return match WHAT {
-                USUAL | BOTH => self.longer(payload, len, history, out),
+                FORM | USUAL | BOTH => self.longer::<WHAT>(payload, len, last),
                 _ => None,
             };
         }
         // The bits that were sent, the last of which is repeated.
         let unused = 64 - 8 * len as u32;
-        let all = (word(payload, 0)? << (unused & 63)) as i64 >> (unused & 63);
-        let shape = self.shape(all);
-        if !history.has(shape.needs) {
+        let all = (first << (unused & 63)) as i64 >> (unused & 63);
+        let shape = self.shape(all as u64);
+        if shape.needs & !last.known != 0 {
             return None;
         }
         let fields = match WHAT {
-            USUAL | BOTH => {
-                let data = all >> shape.start;
-                // A length of n has n + 1 bytes.
-                let length = (all >> (self.head - 3)) as u8 & shape.longest;
-                let cut = 56 - length;
-                let address = data >> length >> 8;
-                if WHAT != USUAL {
-                    signed(address, self.address_width)?;
+            FORM | USUAL | BOTH => {
+                let data = (all << (shape.end.wrapping_neg() & 63)) >> (shape.unused & 63);
+                let address = all >> (shape.skip & 63);
+                if WHAT == BOTH {
+                    signed(all >> (shape.end.min(63)), self.address_width)?;
                 }
-                (data << cut >> cut, address)
+                (data, address)
             }
-            ADDRESS => (0, signed(all >> self.head, self.address_width)?),
+            ADDRESS => {
+                signed(all >> self.head, self.address_width)?;
+                (0, all >> (shape.skip & 63))
+            }
             _ => (signed(all >> self.head, self.data_width)?, 0),
         };
-        self.restore::<WHAT>(fields, shape, history, out);
-        Some(())
+        Some(self.restore::<WHAT>(fields, shape, last))
     }
 
     /// What the first bits say.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // eight bits, or fewer
-    fn shape(&self, bits: i64) -> &Shape {
-        &self.shapes[(bits as u64 & self.head_mask) as u8 as usize]
+    #[allow(clippy::indexing_slicing)] // eleven bits
+    fn shape(&self, bits: u64) -> &Shape {
+        &self.shapes[(bits & self.first) as usize & (SHAPES - 1)]
     }
 
-    /// The access that these fields mean: data and address.
+    /// The access that these fields mean: data, and the address in bytes with any bits below
+    /// its [`place`](Shape::place).
     #[inline(always)]
     fn restore<const WHAT: u8>(
         &self,
         (data, address): (i64, i64),
         shape: &Shape,
-        history: &mut History,
-        out: &mut Access,
-    ) {
-        (out.kind, out.size) = (shape.kind, shape.size);
-        if WHAT != DATA {
-            let field = (address as u64) << shape.shift;
-            let before = history.last_address(shape.size) & shape.address_base;
+        last: &mut Last,
+    ) -> PlainAccess {
+        let mut out = PlainAccess {
+            form: shape.form,
+            ..PlainAccess::default()
+        };
+        if WHAT != DATA && WHAT != FORM {
+            let field = address as u64 & shape.place;
+            let before = last.addresses.get(shape.address_base);
             let mut addr = match WHAT != USUAL && self.xor_addresses {
                 true => before ^ field,
                 false => before.wrapping_add(field),
@@ -323,54 +356,104 @@ impl Transfers {
                 addr = extend(addr, self.address_width) as u64;
                 out.addr = self.xlen.wrap(addr);
             }
-            history.put_address(addr, shape.size);
+            last.addresses.set(shape.size, addr);
         }
-        if WHAT != ADDRESS {
-            let before = history.last_data(shape.size) & shape.data_base;
+        if WHAT != ADDRESS && WHAT != FORM {
+            let before = last.data.get(shape.data_base);
             let value = match shape.adds {
                 true => before.wrapping_add(data as u64),
                 false => before ^ data as u64,
             };
             let value = value & shape.value;
-            history.put_data(value, shape.size);
-            out.data = Some(value);
+            last.data.set(shape.size, value);
+            out.data = value;
         }
-        history.add(shape.gives);
+        last.known |= shape.gives;
+        out
     }
 
     /// A packet with data and address of more than a word.
-    #[inline(never)]
-    fn longer(
+    #[inline(always)]
+    fn longer<const WHAT: u8>(
         &self,
         payload: &[u8; MAX_PAYLOAD],
         len: usize,
-        history: &mut History,
-        out: &mut Access,
-    ) -> Option<()> {
-        let first = word(payload, 0)? as i64;
+        last: &mut Last,
+    ) -> Option<PlainAccess> {
+        let first = word(payload, 0)?;
         let shape = self.shape(first);
-        if !history.has(shape.needs) {
+        if shape.needs & !(last.known | LONG) != 0 {
             return None;
         }
-        let length = u32::from((first >> (self.head - 3)) as u8 & shape.longest);
-        let start = u32::from(shape.start);
-        let end = start + length + 8;
-        let (from, rest) = ((start / 8) as usize, start % 8);
-        let mut data = word(payload, from)? >> rest;
-        if length + 8 + rest > 64 {
-            data |= word(payload, from + 1)? >> rest << 8;
-        }
+        // The data starts in the second byte, or before it.
+        let start = u32::from(shape.start & 15);
+        let second = word(payload, 8)?;
+        let data = first >> start | second << 1 << (63 - start);
         // Bits of the address that were sent, the last of which is repeated.
-        let sent = (8 * len as u32).checked_sub(end)?;
-        if sent == 0 || sent + rest > 64 || sent > self.address_width.into() {
+        let end = u32::from(shape.end);
+        let sent = (8 * len as u32).wrapping_sub(end);
+        let width = match WHAT {
+            FORM | USUAL => 57,
+            _ => self.address_width.min(57).into(),
+        };
+        if sent.wrapping_sub(1) >= width {
             return None;
         }
-        let address = word(payload, (end / 8) as usize)? >> rest;
-        let (cut, unused) = (56 - length, 64 - sent);
-        let data = (data << cut) as i64 >> cut;
+        let address = word(payload, (end / 8) as usize)? >> (end % 8);
+        let unused = 64 - sent & 63;
         let address = (address << unused) as i64 >> unused;
-        self.restore::<BOTH>((data, address), shape, history, out);
-        Some(())
+        let data = (data << (shape.unused & 63)) as i64 >> (shape.unused & 63);
+        Some(self.restore::<WHAT>((data, address << (shape.shift & 63)), shape, last))
+    }
+}
+
+/// What differences refer to, as a [`History`] has it.
+struct Last {
+    addresses: Five,
+    data: Five,
+    known: u16,
+}
+
+/// Values by log2 of the size, and [`NOTHING`].
+struct Five([u64; 8]);
+
+impl Five {
+    fn new([a, b, c, d]: [u64; 4]) -> Five {
+        Five([a, b, c, d, 0, 0, 0, 0])
+    }
+
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // three bits
+    fn get(&self, at: u8) -> u64 {
+        self.0[usize::from(at & 7)]
+    }
+
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // two bits
+    fn set(&mut self, size: u8, value: u64) {
+        self.0[usize::from(size & 3)] = value;
+    }
+
+    fn four(&self) -> [u64; 4] {
+        let [a, b, c, d, ..] = self.0;
+        [a, b, c, d]
+    }
+}
+
+impl Last {
+    #[inline(always)]
+    fn new(history: &History) -> Last {
+        Last {
+            addresses: Five::new(history.addresses),
+            data: Five::new(history.data),
+            known: history.known,
+        }
+    }
+
+    #[inline(always)]
+    fn save(&self, history: &mut History) {
+        (history.addresses, history.data) = (self.addresses.four(), self.data.four());
+        history.known = self.known;
     }
 }
 
@@ -383,11 +466,14 @@ const BOTH: u8 = 1;
 const ADDRESS: u8 = 2;
 /// Data.
 const DATA: u8 = 3;
+/// As [`USUAL`], but neither address nor data is looked at.
+const FORM: u8 = 4;
 
-/// What these first fields of a packet say: `format`, `size` and `diff`.
+/// What the first fields of a packet say: `format`, `size` and `diff`, and the bits after
+/// them.
 fn shape_of(
     [format, size, diff]: [u64; 3],
-    head: u8,
+    (head, rest): (u8, u64),
     layout: &DataLayout,
     content: Content,
     config: &DataConfig,
@@ -399,7 +485,10 @@ fn shape_of(
         // With classes the first fields are others, and may have more bits.
         _ if layout.mmacas => Shape::OTHER,
         0..=3 if fits && !split && !reserved => {
-            Shape::new((format, size as u8, diff as u8), head, content, config)
+            // `data_len` has as many bits as `size` says.
+            let len = (rest & mask(size as u32)) as u8;
+            let fields = (format, size as u8, diff as u8);
+            Shape::new(fields, (head, len), content, config)
         }
         _ => Shape::OTHER,
     }

@@ -22,9 +22,11 @@ impl Source {
         if !self.wants_data() {
             return 0;
         }
-        let (count, len) = self.data.transfers(bytes, transfers, &mut self.batch);
+        let values = out.looks_at_values();
+        let batch = &mut self.batch;
+        let (count, len) = self.data.transfers(bytes, transfers, batch, values);
         if count > 0 {
-            self.track.accesses(self.batch.first(count), out);
+            self.track.plain_accesses(self.batch.first(count), out);
         }
         len
     }
@@ -41,7 +43,7 @@ impl Source {
             && let batch = &mut self.batch
             && let Some(access) = self.data.transfer(bytes.padded(), transfers, batch)
         {
-            self.track.accesses(access, cx.out);
+            self.track.plain_accesses(access, cx.out);
             return;
         }
         let access = match DataPacket::read(bytes.get(), layout, &self.data.outstanding) {

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::Track;
-use hartrace_flow::{Consumer, DataAccess, Event, HartId, Kept, Run};
+use hartrace_flow::{Consumer, DataAccess, Event, HartId, Kept, PlainAccess, Run};
 
 use super::Settings;
 use crate::modes::{Predictor, Shared, Targets, Vectors, returns};
@@ -109,9 +109,19 @@ impl<C: Consumer> Consumer for Tap<'_, C> {
     }
 
     #[inline]
+    fn plain_accesses(&mut self, hart: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+        self.out.plain_accesses(hart, accesses)
+    }
+
+    #[inline]
     fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
         self.table.update_all(kept, runs);
         self.out.kept_runs(hart, kept, runs)
+    }
+
+    #[inline]
+    fn looks_at_values(&self) -> bool {
+        self.out.looks_at_values()
     }
 
     #[inline]

@@ -129,16 +129,16 @@ impl Out {
     #[inline]
     pub(super) fn send_short(&mut self, packet: Short, time: u64, sink: &mut impl Sink) {
         let (bytes, len) = packet.compressed();
-        let word = (u64::from_le_bytes(bytes), len);
+        let word = (u64::from_le_bytes(bytes).into(), len);
         self.send_word(Kind::Instruction, word, time, sink);
     }
 
-    /// The same for a payload of one word, of which so many bytes are sent.
+    /// The same for a payload of at most 15 bytes, of which so many are sent.
     #[inline]
     pub(super) fn send_word(
         &mut self,
         kind: Kind,
-        (word, len): (u64, u32),
+        (word, len): (u128, u32),
         time: u64,
         sink: &mut impl Sink,
     ) -> bool {
@@ -158,7 +158,7 @@ impl Out {
         &mut self,
         time: u64,
         sink: &mut impl Sink,
-        mut next: impl FnMut() -> Option<(u64, u32)>,
+        mut next: impl FnMut() -> Option<(u128, u32)>,
     ) {
         if self.packer.is_none() {
             self.outlet.send_all(1, time, sink, || {
@@ -194,10 +194,10 @@ impl Out {
     }
 }
 
-/// A payload of one word with its header, and how many bytes of it are sent.
+/// A payload of at most 15 bytes with its header, and how many bytes of it are sent.
 #[inline(always)]
-fn framed(kind: Kind, (word, len): (u64, u32)) -> ([u8; SHORT], usize) {
+fn framed(kind: Kind, (word, len): (u128, u32)) -> ([u8; SHORT], usize) {
     let header = kind.header(len as u8);
-    let framed = u128::from(word) << 8 | u128::from(header);
+    let framed = word << 8 | u128::from(header);
     (framed.to_le_bytes(), len as usize + 1)
 }

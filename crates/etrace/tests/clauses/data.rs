@@ -622,7 +622,8 @@ pub(crate) fn with_accesses(steps: &[Step], isa: Isa, random: &mut Random) -> Ve
 }
 
 fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &mut Effects) {
-    let (kind, size, count) = match Touch::of(insn.bits, isa) {
+    let touch = Touch::of(insn.bits, isa);
+    let (kind, size, count) = match touch {
         Touch::Nothing | Touch::Vector { .. } => return,
         Touch::Accesses { kind, size, count } => (kind, size, count),
         Touch::Swap { size, count } if random.flip() => (AccessKind::AtomicSwap, size, count),
@@ -630,6 +631,8 @@ fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &m
         Touch::Conditional { size } if random.flip() => (AccessKind::Store, size, 1),
         Touch::Conditional { size } => (AccessKind::ConditionalStoreFailure, size, 1),
     };
+    // Of a load it is what a compare-and-swap would have stored.
+    let is_failed_swap = matches!(touch, Touch::Swap { .. }) && kind == AccessKind::Load;
     let mask = u64::MAX >> (64 - (8 << size));
     for i in 0..u64::from(count) {
         let wild = random.below(20) == 0;
@@ -638,7 +641,7 @@ fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &m
         } else {
             at + (i << size)
         };
-        let aligned = kind.code() >= 8 || random.below(10) > 0;
+        let aligned = kind.code() >= 8 || is_failed_swap || random.below(10) > 0;
         let addr = if aligned { addr >> size << size } else { addr };
         let csr = u64::from(insn.bits >> 20);
         let small = random.draw() >> random.below(64);
@@ -648,7 +651,7 @@ fn add_accesses(insn: &Insn, isa: Isa, at: u64, random: &mut Random, effects: &m
             addr: isa.xlen().wrap(if kind.is_csr() { csr } else { addr }),
             paddr: Some(addr),
             data: Some((if random.flip() { small } else { !small }) & mask),
-            operand: match kind.code() >= 4 && kind.code() < 15 {
+            operand: match kind.code() >= 4 && kind.code() < 15 || is_failed_swap {
                 true => Some(random.draw() & mask),
                 false => None,
             },

@@ -312,6 +312,69 @@ fn several_accesses_of_an_instruction() {
     }
 }
 
+/// A compare-and-swap that fails stores nothing. With the extension it has a packet with
+/// what it would have stored, unless packets have no addresses: there is none then. Without
+/// it there is no `dtype` for it, and it is a load.
+#[test]
+fn a_compare_and_swap_that_fails() {
+    let isa = Isa::parse("rv64gc_zacas").unwrap();
+    let base = 0x8000_0000;
+    // amocas.w a0, a0, (a1); lh a0, 0(a1); amocas.q a0, a0, (a1); sd a0, 8(a1); bnez a0, -16
+    let insns = [
+        0x28a5_a52f,
+        0x0005_9503,
+        0x28a5_c52f,
+        0x00a5_b423,
+        0xfe05_18e3,
+    ];
+    let image = image(isa, &[(base, &insns)]);
+    let pcs: Vec<u64> = (0..5).map(|i| base + 4 * i).collect();
+    let path: Vec<_> = (0..12).flat_map(|_| go(&pcs[..])).collect();
+    let path = steps(&image, &path);
+    let steps = with_accesses(&path, isa, &mut Random::new(9));
+    let failed: Vec<_> = steps
+        .iter()
+        .flat_map(|(_, effects)| effects.accesses.iter())
+        .filter_map(|access| access.failed_swap())
+        .collect();
+    assert!(failed.len() > 6, "{}", failed.len());
+    for (version, mmacas) in [
+        (DRAFT, false),
+        (RATIFIED, false),
+        (REVIEW, false),
+        (REVIEW, true),
+    ] {
+        for split in [false, true] {
+            for data in options(DataConfig {
+                mmacas,
+                split,
+                ..settings(version)
+            }) {
+                if split && data.no_address {
+                    continue;
+                }
+                let config = with_data(version, data);
+                comes_back(&config, config.port(isa), &image, &steps);
+                let bytes = encode_steps(config.port(isa), &config, &steps);
+                let mut all = Accesses::default();
+                decode_to(&config, &image, &bytes, &mut all, 4096);
+                let is_failure =
+                    |data: &&DataAccess| data.access.kind == AccessKind::CompareSwapFailure;
+                let shown: Vec<_> = all.0.iter().filter(is_failure).collect();
+                let expected = match mmacas && !data.no_address {
+                    true => failed.len(),
+                    false => 0,
+                };
+                assert_eq!(shown.len(), expected, "{data:?}");
+                for (shown, failed) in shown.iter().zip(&failed) {
+                    assert_eq!(shown.access.addr, failed.addr);
+                    assert_eq!(shown.access.data, failed.data.filter(|_| !data.no_data));
+                }
+            }
+        }
+    }
+}
+
 /// `dtype` 2 and 3 of the port are loads and stores of several; 7 is a compare-and-swap
 /// that failed.
 #[test]

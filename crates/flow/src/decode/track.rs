@@ -4,8 +4,8 @@ use core::ops::ControlFlow;
 
 use crate::walk::Doubts;
 use crate::{
-    Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, NamedSync, Reason,
-    ReturnStack, SpaceId, Spot, Trap, Walk, Warning,
+    Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, NamedSync, PlainAccess,
+    Reason, ReturnStack, SpaceId, Spot, Trap, Walk, Warning,
 };
 
 /// What is known about where the hart is.
@@ -102,6 +102,12 @@ impl Track {
     #[inline]
     pub fn accesses<C: Consumer>(&mut self, accesses: &[DataAccess], out: &mut C) {
         self.pause |= out.accesses(self.hart, accesses).is_break();
+    }
+
+    /// Gives data accesses that are not assigned to instructions.
+    #[inline]
+    pub fn plain_accesses<C: Consumer>(&mut self, accesses: &[PlainAccess], out: &mut C) {
+        self.pause |= out.plain_accesses(self.hart, accesses).is_break();
     }
 
     /// After a message: `Break` if the consumer asked for a pause since the last call.

@@ -95,6 +95,8 @@ impl Hart {
         several: bool,
         sink: &mut impl IngressSink,
     ) {
+        let failed = access.failed_swap().filter(|_| config.multiple);
+        let access = failed.as_ref().unwrap_or(access);
         let mut request = DataIngress::unified(access, pc);
         if several && config.multiple && matches!(access.kind, AccessKind::Load | AccessKind::Store)
         {

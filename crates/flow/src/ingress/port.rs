@@ -118,7 +118,8 @@ pub struct PortConfig {
     /// (E-Trace 4.3).
     pub data: DataPort,
     /// Loads and stores of an instruction with several have a `dtype` of their own,
-    /// 2 and 3 (E-Trace 2.05, multiple memory accesses).
+    /// 2 and 3, and a compare-and-swap that failed has 7 (E-Trace 2.05, multiple memory
+    /// accesses and compare-and-swap).
     pub multiple: bool,
 }
 

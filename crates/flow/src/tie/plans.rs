@@ -2,7 +2,10 @@
 
 use alloc::vec::Vec;
 
-use crate::{AccessKind, DataAccess, Image, Kept, Part, Reported, Run, SpaceId, Touch};
+use crate::{
+    AccessKind, DataAccess, Image, Kept, Part, PlainAccess, PlainForm, Reported, Run, SpaceId,
+    Touch,
+};
 
 /// An access that an instruction of a run makes.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +13,8 @@ pub(super) struct Expected {
     /// Index of the instruction in its run.
     pub(super) insn: u32,
     kind: AccessKind,
+    /// The same with the size, of one load or store.
+    form: PlainForm,
     /// What it is instead if a store-conditional or a compare-and-swap fails.
     failed: Option<AccessKind>,
     size: u8,
@@ -20,6 +25,11 @@ pub(super) struct Expected {
 }
 
 impl Expected {
+    /// Whether there must be one access for it.
+    pub(super) const fn is_due(&self) -> bool {
+        !self.optional && !self.vector
+    }
+
     #[inline]
     pub(super) fn fits(&self, data: &DataAccess) -> bool {
         let access = &data.access;
@@ -60,16 +70,24 @@ impl Code<'_> {
                 Touch::Vector { kind } => (kind, None, 0),
             };
             let sizes = if vector { 0..8 } else { size..size + 1 };
-            let (done, not_done) = (
-                sizes.into_iter().any(|size| reported.has(kind, size)),
-                failed.is_some_and(|kind| reported.has(kind, size)),
-            );
-            if !done && !not_done {
+            let done = sizes.into_iter().any(|size| reported.has(kind, size));
+            let mut not_done = failed.is_some_and(|kind| reported.has(kind, size));
+            let possible = done || not_done;
+            if let Touch::Swap { .. } = touch
+                && reported.failed_swaps
+            {
+                not_done = reported.has(AccessKind::CompareSwapFailure, size);
+            }
+            if !possible && !not_done {
                 continue;
             }
             let expected = Expected {
                 insn,
                 kind,
+                form: match vector {
+                    true => PlainForm::ABSENT,
+                    false => PlainForm::of(kind, size),
+                },
                 failed,
                 size,
                 optional: failed.is_some() && !(done && not_done),
@@ -222,12 +240,18 @@ impl SlicePlans {
         self.expected.len().max(self.runs.len()) > MOST_KEPT
     }
 
-    /// Makes a plan: its number.
+    /// Makes a plan of those of the runs: its number.
     #[cold]
-    pub(super) fn examine(&mut self, code: Code<'_>, kept: Kept, runs: &[Run]) -> u32 {
+    pub(super) fn examine(
+        &mut self,
+        code: Code<'_>,
+        kept: Kept,
+        runs: &[Run],
+        plans: &mut RunPlans,
+    ) -> u32 {
         let (from, first) = (self.expected.len(), self.runs.len());
         for run in runs {
-            code.expect(run, &mut self.expected);
+            self.expected.extend_from_slice(plans.of(code, run));
             self.ends.push((self.expected.len() - from) as u32);
         }
         self.runs.extend_from_slice(runs);
@@ -268,16 +292,21 @@ impl SlicePlans {
         &mut self.stores[at].known
     }
 
-    /// The runs of a plan, of which the last went to `next`, and how many accesses there
-    /// are up to the end of each.
+    /// The last run of a plan went there.
     #[inline]
-    pub(super) fn runs(&mut self, plan: &SlicePlan, next: u64) -> (&[Run], &[u32]) {
-        let all = plan.first as usize..plan.first as usize + plan.len as usize;
-        let runs = self.runs.get_mut(all.clone()).unwrap_or_default();
-        if let Some(last) = runs.last_mut() {
+    pub(super) fn set_next(&mut self, plan: &SlicePlan, next: u64) {
+        let last = (plan.first + plan.len).wrapping_sub(1);
+        if let Some(last) = self.runs.get_mut(last as usize) {
             last.next = next;
         }
-        (runs, self.ends.get(all).unwrap_or_default())
+    }
+
+    /// The runs of a plan.
+    #[inline]
+    pub(super) fn runs(&self, plan: &SlicePlan) -> &[Run] {
+        let first = plan.first as usize;
+        let runs = self.runs.get(first..first + plan.len as usize);
+        runs.unwrap_or_default()
     }
 
     /// How many accesses there are up to the end of each run of a plan.
@@ -288,13 +317,18 @@ impl SlicePlans {
         ends.unwrap_or_default()
     }
 
-    /// Gives accesses, as many as a plan has, their instructions, if all of them are the
-    /// expected ones and complete.
+    /// The accesses of a plan.
     #[inline]
-    pub(super) fn assign(&self, plan: &SlicePlan, accesses: &mut [DataAccess]) -> bool {
+    pub(super) fn expected(&self, plan: &SlicePlan) -> &[Expected] {
         let from = plan.from as usize;
         let expected = self.expected.get(from..from + plan.count());
-        for (expected, data) in expected.unwrap_or_default().iter().zip(accesses) {
+        expected.unwrap_or_default()
+    }
+
+    /// Gives accesses, as many as a plan has, their instructions, if all of them are the
+    /// expected ones and complete.
+    pub(super) fn assign(&self, plan: &SlicePlan, accesses: &mut [DataAccess]) -> bool {
+        for (expected, data) in self.expected(plan).iter().zip(accesses) {
             let access = &data.access;
             let same = access.kind == expected.kind && access.size == expected.size;
             if !same || data.part != Part::Whole {
@@ -304,4 +338,11 @@ impl SlicePlans {
         }
         true
     }
+}
+
+/// Whether accesses are the expected ones, as far as there are as many.
+#[inline]
+pub(super) fn are_expected(accesses: &[PlainAccess], expected: &[Expected]) -> bool {
+    let both = accesses.iter().zip(expected);
+    both.fold(0, |all, (one, other)| all | one.form.difference(other.form)) == 0
 }

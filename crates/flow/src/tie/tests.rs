@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 use hartrace_isa::{Isa, Xlen};
 
 use super::*;
-use crate::{Access, AccessKind, Exit, Gap, SpaceId};
+use crate::{Access, AccessKind, Exit, Gap, PlainForm, SpaceId};
 
 const BASE: u64 = 0x1000;
 
@@ -41,6 +41,7 @@ fn reported(failures: bool) -> Reported {
         address_width: 64,
         xlen: Xlen::Rv64,
         failures,
+        failed_swaps: false,
         each: true,
     }
 }
@@ -386,8 +387,22 @@ fn what_waits_is_bounded() {
     assert!(count > MOST_HELD as u64);
 }
 
+/// The load or store of an event.
+fn plain(event: &Event) -> Option<PlainAccess> {
+    let Event::Access(data) = event else {
+        panic!("an access")
+    };
+    let DataAccess { access, .. } = data;
+    Some(PlainAccess {
+        addr: access.addr,
+        data: access.data.unwrap(),
+        form: PlainForm::new(access.kind, access.size, true, true)?,
+    })
+}
+
 /// Runs that come under a name give what they give one by one, whether their accesses come
-/// before or after them, and whether all of them fit or not.
+/// before or after them, whether all of them fit or not, and whether loads and stores are
+/// given as such.
 #[test]
 fn named_runs_give_the_same() {
     let image = image();
@@ -403,16 +418,31 @@ fn named_runs_give_the_same() {
             let accesses = (0..4).flat_map(|i| chosen(i).1.iter());
             let accesses: Vec<_> = accesses.map(|&kind| access(kind, 0x10)).collect();
             let mut tapes = Vec::new();
-            for (named, before) in [(false, 0), (true, 0), (true, 2), (true, 4)] {
+            let ways = [
+                (false, 0, false),
+                (true, 0, false),
+                (true, 2, false),
+                (true, 4, false),
+                (false, 0, true),
+                (false, 2, true),
+                (true, 0, true),
+                (true, 2, true),
+                (true, 4, true),
+            ];
+            for (named, before, is_plain) in ways {
                 let mut tie = Tie::new(&image, reported(true), REASON);
                 let mut tape = Tape::default();
                 let mut out = tie.to(&mut tape);
                 let mut left = accesses.iter().enumerate();
                 let mut give = |out: &mut Tied<'_, '_, &mut Tape>, count: usize| {
                     for (at, event) in left.by_ref().take(count) {
-                        if missing != Some(at) {
-                            let _ = out.event(HartId(0), event);
+                        if missing == Some(at) {
+                            continue;
                         }
+                        let _ = match plain(event).filter(|_| is_plain) {
+                            Some(plain) => out.plain_accesses(HartId(0), &[plain]),
+                            None => out.event(HartId(0), event),
+                        };
                     }
                 };
                 // Some of the accesses come before the runs, the others after them.

@@ -4,14 +4,18 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::plans::SlicePlans;
-use crate::{AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, Run, SpaceId};
+use crate::{
+    AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, PlainAccess, Run, SpaceId,
+};
 
 /// What is known of one hart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hart {
     pub(super) space: SpaceId,
-    /// Accesses that no instruction has taken.
+    /// Accesses that no instruction has taken, if not all of them are plain.
     pub(super) waiting: Row<DataAccess>,
+    /// The same if they are. One of the two is empty.
+    pub(super) plain: Row<PlainAccess>,
     /// Accesses that have left.
     taken: u64,
     /// Synchronisations: how many accesses came before each.
@@ -111,9 +115,21 @@ impl<T: Copy> Row<T> {
         first.unwrap_or_default()
     }
 
+    /// All of them.
+    #[inline]
+    pub(super) fn all(&self) -> &[T] {
+        self.items.get(self.head..).unwrap_or_default()
+    }
+
     /// All of them, to be changed.
     pub(super) fn all_mut(&mut self) -> &mut [T] {
         self.items.get_mut(self.head..).unwrap_or_default()
+    }
+
+    /// Takes all out.
+    pub(super) fn clear(&mut self) {
+        self.items.clear();
+        self.head = 0;
     }
 
     /// Takes the first so many out.
@@ -133,7 +149,7 @@ impl<T: Copy> Row<T> {
 impl Hart {
     /// A synchronisation: accesses that come belong to instructions after it.
     pub(super) fn sync(&mut self) {
-        self.syncs.push_back(self.taken + self.waiting.len() as u64);
+        self.syncs.push_back(self.taken + self.all() as u64);
     }
 
     /// Whether a gap was given since the last synchronisation, or waits before the next.
@@ -142,13 +158,50 @@ impl Hart {
         self.gap || held.any(|event| matches!(event, Event::DataGap(_)))
     }
 
-    /// Accesses before the next synchronisation.
+    /// Accesses that wait.
+    #[inline]
+    pub(super) fn all(&self) -> usize {
+        self.waiting.len() + self.plain.len()
+    }
+
+    /// Those before the next synchronisation.
     #[inline]
     pub(super) fn available(&self) -> usize {
         match self.syncs.front() {
-            None => self.waiting.len(),
+            None => self.all(),
             Some(sync) => (sync - self.taken) as usize,
         }
+    }
+
+    /// Adds accesses to those that wait.
+    #[inline]
+    pub(super) fn add(&mut self, accesses: &[DataAccess]) {
+        self.unpack();
+        self.waiting.extend(accesses);
+    }
+
+    /// The same for plain ones.
+    #[inline]
+    pub(super) fn add_plain(&mut self, accesses: &[PlainAccess]) {
+        self.plain.extend(accesses);
+        if !self.waiting.is_empty() {
+            self.unpack();
+        }
+    }
+
+    /// From now on accesses that wait are in `waiting`, until there are none.
+    pub(super) fn unpack(&mut self) {
+        for plain in self.plain.all_mut() {
+            self.waiting.push(plain.access(None));
+        }
+        self.plain.clear();
+    }
+
+    /// Forgets plain accesses that have been given.
+    #[inline]
+    pub(super) fn take_plain(&mut self, count: usize) {
+        self.plain.drop(count);
+        self.taken += count as u64;
     }
 
     /// Forgets accesses that have been given.
@@ -200,7 +253,8 @@ impl Hart {
         if let Some(Held::Slice { plan, next }) = self.held.front().copied()
             && let Some(plan) = plans.get(plan)
         {
-            let (runs, _) = plans.runs(&plan, next);
+            plans.set_next(&plan, next);
+            let runs = plans.runs(&plan);
             self.runs.push_front(runs);
             if let Some(first) = self.held.front_mut() {
                 *first = Held::Runs(runs.len());
@@ -218,7 +272,8 @@ impl Hart {
                     let Some(plan) = plans.get(plan) else {
                         continue;
                     };
-                    let (own, _) = plans.runs(&plan, next);
+                    plans.set_next(&plan, next);
+                    let own = plans.runs(&plan);
                     runs.extend(own);
                     *held = Held::Runs(own.len());
                 }

@@ -234,7 +234,8 @@ impl<O: Observer> Frame<'_, O> {
     }
 
     /// `amocas`, of up to 16 bytes. It is reported as accesses of up to 8 bytes: swaps if
-    /// the values are equal, otherwise loads, since nothing is stored.
+    /// the values are equal, otherwise loads, since nothing is stored, with what they would
+    /// have stored.
     fn compare_and_swap<W: Width>(
         &mut self,
         op: &Micro,
@@ -281,7 +282,7 @@ impl<O: Observer> Frame<'_, O> {
                 addr: W::unsigned(addr + at),
                 paddr: Some(paddr + at),
                 data: Some(value(if swapped { new } else { old })),
-                operand: swapped.then_some(value(old)),
+                operand: Some(value(if swapped { old } else { new })),
             });
         }
         if !pair {

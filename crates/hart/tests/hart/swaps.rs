@@ -61,7 +61,7 @@ fn amocas_that_fails_only_loads() {
             addr: DATA,
             paddr: Some(DATA),
             data: Some(5),
-            operand: None,
+            operand: Some(7),
         };
         assert_eq!(&*effects.accesses, [load]);
     }
@@ -142,8 +142,8 @@ fn amocas_q_is_two_accesses_of_one_kind() {
     assert_eq!(
         kinds(&mut b),
         [
-            (AccessKind::Load, DATA, Some(3), None),
-            (AccessKind::Load, DATA + 8, Some(4), None)
+            (AccessKind::Load, DATA, Some(3), Some(3)),
+            (AccessKind::Load, DATA + 8, Some(4), Some(4))
         ]
     );
     assert_eq!((b.x(A2), b.x(A3)), (3, 4));

@@ -74,6 +74,10 @@ impl Consumer for Indexer<'_, '_> {
         self.kept_runs(hart, tied.kept(), tied.runs())
     }
 
+    fn looks_at_values(&self) -> bool {
+        false
+    }
+
     fn keeps(&self) -> bool {
         matches!(self.collector, Timed::Plain(_))
     }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use hartrace_etrace::{Config, DataConfig, Encoder, Version};
+use hartrace_etrace::{Config, DataConfig, Decoder, Encoder, Version};
 use hartrace_flow::{Effects, HartId, Observer, Port, Step, Straights, Wants};
 
 use super::{Bytes, Count, corruption, decode};
@@ -82,6 +82,7 @@ fn measure(program: &Recorded, insns: u64) -> Result<(), String> {
         ..plain.clone()
     };
     let bytes = corruption::trace(program, &with, insns)?;
+    let without = corruption::trace(program, &plain, insns)?;
     let mut count = Count::default();
     decode(&with, program, &bytes, &mut count)?;
     println!(
@@ -105,11 +106,24 @@ fn measure(program: &Recorded, insns: u64) -> Result<(), String> {
     print!("{}", bench.run(3));
     let accesses = count.accesses;
     let mut bench = Bench::new("accesses");
-    let (bytes, with) = (&bytes, &with);
-    bench.measure("decode to a counter", accesses, || {
+    let (bytes, with, without) = (&bytes, &with, &without);
+    for (name, values) in [("decode to a counter", false), ("decode with values", true)] {
+        bench.measure(name, accesses, move || {
+            let mut count = Count {
+                values,
+                ..Count::default()
+            };
+            decode(with, program, bytes, &mut count).ok()?;
+            Some(count.accesses)
+        });
+    }
+    // What the other two contain.
+    bench.measure("without data trace", accesses, || {
         let mut count = Count::default();
-        decode(with, program, bytes, &mut count).ok()?;
-        Some(count.accesses)
+        let mut decoder = Decoder::new(plain.clone(), &program.image).ok()?;
+        decoder.feed(without, &mut count);
+        decoder.finish(&mut count);
+        Some(count.insns)
     });
     print!("{}", bench.run(5));
     Ok(())
