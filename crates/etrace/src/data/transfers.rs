@@ -400,7 +400,7 @@ impl Transfers {
             return None;
         }
         let address = word(payload, (end / 8) as usize)? >> (end % 8);
-        let unused = 64 - sent & 63;
+        let unused = (64 - sent) & 63;
         let address = (address << unused) as i64 >> unused;
         let data = (data << (shape.unused & 63)) as i64 >> (shape.unused & 63);
         Some(self.restore::<WHAT>((data, address << (shape.shift & 63)), shape, last))
