@@ -66,6 +66,9 @@ impl<'a> Lines<'a> {
     #[must_use]
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let mut all: Vec<SourceFrame> = Vec::new();
+        if is_last(address) {
+            return all;
+        }
         let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else {
             return all;
         };
@@ -91,6 +94,9 @@ impl<'a> Lines<'a> {
     /// The line that the instruction at an address comes from.
     #[must_use]
     pub fn lookup(&self, address: u64) -> Option<Line<'_>> {
+        if is_last(address) {
+            return None;
+        }
         let location = self.context.find_location(address).ok()??;
         let file = location.file?;
         Some(Line {
@@ -98,6 +104,12 @@ impl<'a> Lines<'a> {
             line: location.line.filter(|line| *line > 0)?,
         })
     }
+}
+
+/// The last address of all: no instruction fits there, and the end of a range that starts
+/// there is no address.
+const fn is_last(address: u64) -> bool {
+    address == u64::MAX
 }
 
 /// The debugging information of an ELF file, unless it is compressed.
@@ -132,6 +144,17 @@ mod tests {
             assert!(first.file.ends_with("start.S"), "{first}");
             assert!(first.line > 1);
             assert_eq!(lines.lookup(0x1000), None);
+        }
+    }
+
+    #[test]
+    fn the_last_address_has_no_line() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/sieve/");
+        let file = std::fs::read([folder, "sieve-rv64gc.elf"].concat()).unwrap();
+        let lines = Lines::from_elf(&file).unwrap();
+        for address in [u64::MAX - 1, u64::MAX] {
+            assert_eq!(lines.lookup(address), None);
+            assert!(lines.frames(address).is_empty());
         }
     }
 

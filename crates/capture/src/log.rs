@@ -42,7 +42,7 @@ pub use summary::{Damage, Fit, LogSummary};
 use self::wave::WaveSteps;
 use crate::config::Config;
 use crate::detect::Kind;
-use crate::wave::{MapError, Plan, Shown, WavePort, WaveReader, port_in};
+use crate::wave::{MapError, Plan, Shown, WavePort, WaveReader};
 use hartrace_flow::erase::{self, Dyn, Erased};
 use hartrace_flow::{Effects, HartId, Image, Observer, SpaceId, Step, Wants};
 use hartrace_isa::Isa;
@@ -286,11 +286,17 @@ pub fn has_time(kind: Kind, head: &[u8], config: &Config) -> bool {
 
 /// Whether there are the effects of instructions in the log that starts with `head`.
 #[must_use]
-pub fn has_effects(kind: Kind, head: &[u8]) -> bool {
+pub fn has_effects(kind: Kind, head: &[u8], config: &Config) -> bool {
     match kind {
         Kind::SpikeLog => spike_parts(head).commits,
-        Kind::Log(format) => format.carries().effects,
-        Kind::Wave(port) => port.or_else(|| port_in(head)) == Some(WavePort::Rvfi),
+        Kind::Log(format) => {
+            let columns = config.log.columns.columns().and_then(Result::ok);
+            carries(format, columns.as_ref()).effects
+        }
+        Kind::Wave(_) => {
+            let plan = plan_of(kind, head, config);
+            matches!(plan, Some(Ok(plan)) if plan.port == WavePort::Rvfi)
+        }
         _ => false,
     }
 }

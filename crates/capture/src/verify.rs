@@ -11,7 +11,7 @@ pub use find::Search;
 pub use hartrace_tandem::container::Parameters;
 pub use hartrace_tandem::verify::{Counters, Options, Range, Reporter, Volatile};
 pub use hartrace_tandem::{Config, Register, Verifier};
-pub use log::{LogStream, Moments, add_absent};
+pub use log::{LogStream, Moments, add_absent, records_traps};
 
 use crate::trace::{StreamPiece, Streams};
 use hartrace_flow::{HartId, Model};

@@ -16,7 +16,7 @@ mod rvfi;
 mod tests;
 
 pub use fields::{WavePort, is_field};
-pub use find::{MapError, Plan, ingress_in, port_in};
+pub use find::{MapError, Plan, ingress_in};
 pub use read::{Shown, WaveReader};
 
 use crate::input::{Input, InputError};

@@ -4,6 +4,7 @@ use crate::args::ModeName;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::settings::Program;
+use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input::Input;
 use hartrace_capture::log::{Copied, CycleReader, LogGuess, LogOptions, LogSource, Reading};
@@ -17,8 +18,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Refuses a log without register and memory writes.
-pub(crate) fn need_effects(path: &Path, kind: Kind, head: &[u8]) -> Result<(), Failure> {
-    log::no_effects(path, kind, head).map_or(Ok(()), |diagnostic| Err(diagnostic.into()))
+pub(crate) fn need_effects(
+    path: &Path,
+    kind: Kind,
+    head: &[u8],
+    config: &Config,
+) -> Result<(), Failure> {
+    let refused = log::no_effects(path, kind, head, config);
+    refused.map_or(Ok(()), |diagnostic| Err(diagnostic.into()))
 }
 
 /// The mode by what was typed.

@@ -11,6 +11,7 @@ use hartrace_hart::{Config as HartConfig, Platform, Program};
 use hartrace_isa::Xlen;
 use hartrace_logs::{Entry, EntryAccess, EntryTrap, Rvfi, RvfiMemory};
 use hartrace_tandem::verify::{Counters, Field};
+use hartrace_testkit::{assemble, elf_at};
 use std::path::{Path, PathBuf};
 
 fn program(name: &str) -> PathBuf {
@@ -87,10 +88,14 @@ fn run(name: &str, most: usize, options: CheckOptions) -> Vec<Entry> {
         true => Xlen::Rv32,
         false => Xlen::Rv64,
     };
+    run_elf(&bytes, xlen, most, options)
+}
+
+fn run_elf(bytes: &[u8], xlen: Xlen, most: usize, options: CheckOptions) -> Vec<Entry> {
     let config = HartConfig::new(Platform::Virt, xlen);
     let mut machine = machine::build(&config, Host::silent()).unwrap();
     machine
-        .load(Program::from_elf(&bytes).unwrap(), None)
+        .load(Program::from_elf(bytes).unwrap(), None)
         .unwrap();
     let mut port = Port {
         entries: Vec::new(),
@@ -405,6 +410,49 @@ fn a_return_from_a_trap_is_checked_by_where_it_leads() {
     entries[last + 1].pc += 2;
     let (call, finding) = check(name, &mut entries, options).unwrap();
     assert_eq!((call, finding.pc), (last + 1, entries[last + 1].pc));
+}
+
+/// A return to user mode, where an interrupt is pending: the port shows the first instruction
+/// of its handler next, and nothing in user mode.
+#[test]
+fn an_interrupt_right_after_a_return_to_user_mode() {
+    const BASE: u64 = 0x8000_0000;
+    let code = assemble(
+        BASE,
+        "       auipc t0, 0
+                addi t0, t0, 48         # handler
+                csrw mtvec, t0
+                lui t2, 0x2000
+                li a3, 1
+                sw a3, 0(t2)            # msip
+                csrrsi zero, mie, 8
+                addi t0, t0, 12         # user
+                csrw mepc, t0
+                csrw mstatus, zero
+                mret
+                nop
+        handler:
+                csrr a1, mcause
+                sw zero, 0(t2)
+                mret
+        user:   nop
+                j user",
+    );
+    let elf = elf_at(BASE, &code.unwrap().bytes);
+    let options = CheckOptions::default();
+    let entries = run_elf(&elf, Xlen::Rv64, 200, options);
+    let at = entries.iter().position(|entry| entry.handler.is_some());
+    assert_eq!(at, Some(11));
+    let path = std::env::temp_dir().join(format!("hartrace-return-{}.elf", std::process::id()));
+    std::fs::write(&path, elf).unwrap();
+    for next in [BASE + 60, BASE + 44] {
+        let mut entries = entries.clone();
+        assert_eq!(entries[10].bits, Some(0x3020_0073));
+        entries[10].next = Some(next);
+        let found = check(path.to_str().unwrap(), &mut entries, options);
+        assert!(found.is_none(), "{}", found.unwrap().1.text);
+    }
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]

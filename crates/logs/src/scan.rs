@@ -1,9 +1,10 @@
 //! A place in a line of text that consists of words.
 
 use crate::LineErrorKind as Kind;
-use crate::text::{decimal, hex, prefixed_hex};
+use crate::text::{decimal, hex, hex8, hex16, prefixed_hex};
 use hartrace_flow::{Cause, Mode, RegId};
 use hartrace_isa::{Reg, csr};
+use memchr::memchr;
 
 /// A fault in a line: its kind and the byte.
 pub(crate) type Fault = (Kind, usize);
@@ -76,31 +77,80 @@ impl<'a> Scan<'a> {
     /// A hexadecimal word, with or without `0x`.
     #[inline]
     pub(crate) fn hex(&mut self, what: &'static str) -> Result<u64, Fault> {
-        self.number(prefixed_hex, what)
-    }
-
-    /// A decimal word.
-    #[inline]
-    pub(crate) fn decimal(&mut self, what: &'static str) -> Result<u64, Fault> {
-        self.number(decimal, what)
-    }
-
-    #[inline]
-    fn number(
-        &mut self,
-        read: impl Fn(&[u8]) -> Option<u64>,
-        what: &'static str,
-    ) -> Result<u64, Fault> {
         self.spaces();
         let start = *self;
-        match read(self.word()) {
+        match self.value() {
             Some(value) => Ok(value),
             None => start.expected(what),
         }
     }
 
+    /// What the word that is next spells in hexadecimal, with or without `0x`; `None` if it is
+    /// no such number. It is passed.
+    #[inline]
+    pub(crate) fn value(&mut self) -> Option<u64> {
+        let mut ahead = *self;
+        ahead.eat(b"0x");
+        if let Some(value) = ahead.all_digits(|next| next == b' ') {
+            *self = ahead;
+            return Some(value);
+        }
+        prefixed_hex(self.word())
+    }
+
+    /// A decimal word.
+    #[inline]
+    pub(crate) fn decimal(&mut self, what: &'static str) -> Result<u64, Fault> {
+        self.spaces();
+        let start = *self;
+        match decimal(self.word()) {
+            Some(value) => Ok(value),
+            None => start.expected(what),
+        }
+    }
+
+    /// A number of sixteen digits or of eight, as most logs have them, before a byte that
+    /// ends it.
+    #[inline]
+    fn all_digits(&mut self, ends: impl Fn(u8) -> bool) -> Option<u64> {
+        let sixteen = || {
+            let (digits, rest) = self.rest.split_first_chunk::<16>()?;
+            rest.first().filter(|next| ends(**next))?;
+            Some((hex16(digits)?, rest))
+        };
+        let eight = || {
+            let (digits, rest) = self.rest.split_first_chunk::<8>()?;
+            rest.first().filter(|next| ends(**next))?;
+            Some((hex8(*digits)?.into(), rest))
+        };
+        let (value, rest) = sixteen().or_else(eight)?;
+        self.rest = rest;
+        Some(value)
+    }
+
+    /// What is before a text that is recognised by its byte `at`, which is passed; all the
+    /// rest without it.
+    #[inline]
+    pub(crate) fn before(&mut self, text: &[u8], at: usize) -> Option<&'a [u8]> {
+        let mut from = at;
+        let mark = *text.get(at)?;
+        while let Some(found) = memchr(mark, self.rest.get(from..)?) {
+            let start = from + found - at;
+            if let Some(after) = self.rest.get(start..)?.strip_prefix(text) {
+                let before = self.rest.get(..start)?;
+                self.rest = after;
+                return Some(before);
+            }
+            from += found + 1;
+        }
+        None
+    }
+
     /// Hexadecimal digits that are next, of which the last sixteen count.
     pub(crate) fn digits(&mut self, what: &'static str) -> Result<u64, Fault> {
+        if let Some(value) = self.all_digits(|next| !next.is_ascii_hexdigit()) {
+            return Ok(value);
+        }
         let start = *self;
         let digits = self.until(|b| !b.is_ascii_hexdigit());
         let last = digits.len().saturating_sub(16);
@@ -226,4 +276,64 @@ pub(crate) fn mode_named(name: &[u8]) -> Option<Mode> {
         b"D" | b"d" => Mode::D,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_length_and_what_ends_them() {
+        for (text, value, rest) in [
+            ("0123456789abcdef]", Some(0x0123_4567_89ab_cdef), "]"),
+            ("0123456789ABCDEF", Some(0x0123_4567_89ab_cdef), ""),
+            // The last sixteen count.
+            ("f0123456789abcdef]", Some(0x0123_4567_89ab_cdef), "]"),
+            ("89abcdef]", Some(0x89ab_cdef), "]"),
+            ("89abcdef", Some(0x89ab_cdef), ""),
+            ("189abcdef ", Some(0x1_89ab_cdef), " "),
+            ("7]", Some(7), "]"),
+            ("]", None, "]"),
+        ] {
+            let mut scan = Scan::new(text.as_bytes());
+            assert_eq!(scan.digits("digits").ok(), value, "{text}");
+            assert_eq!(scan.rest, rest.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_numbers() {
+        for (text, value, rest) in [
+            ("0x0123456789abcdef x", Some(0x0123_4567_89ab_cdef), " x"),
+            ("0123456789abcdef\tx", Some(0x0123_4567_89ab_cdef), "\tx"),
+            ("0x89abcdef", Some(0x89ab_cdef), ""),
+            ("89abcdef x", Some(0x89ab_cdef), " x"),
+            // A word ends at a space and nowhere else.
+            ("89abcdef, x", None, " x"),
+            ("0x0123456789abcdef0 x", None, " x"),
+            ("0x x", None, " x"),
+        ] {
+            let mut scan = Scan::new(text.as_bytes());
+            assert_eq!(scan.value(), value, "{text}");
+            assert_eq!(scan.rest, rest.as_bytes(), "{text}");
+            let mut scan = Scan::new(text.as_bytes());
+            assert_eq!(scan.hex("a number").ok(), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_found_by_one_of_their_bytes() {
+        for (line, text, at, before, rest) in [
+            ("R[x] iinst=[00", "inst=[", 0, Some("R[x] i"), "00"),
+            ("a::b : c : d", " : ", 1, Some("a::b"), "c : d"),
+            (": c : d", " : ", 1, Some(": c"), "d"),
+            ("a:b", " : ", 1, None, "a:b"),
+            ("", " : ", 1, None, ""),
+        ] {
+            let mut scan = Scan::new(line.as_bytes());
+            let found = scan.before(text.as_bytes(), at);
+            assert_eq!(found, before.map(str::as_bytes), "{line}");
+            assert_eq!(scan.rest, rest.as_bytes(), "{line}");
+        }
+    }
 }

@@ -65,6 +65,10 @@ pub struct Options {
     /// computed: instructions that read them are compared, and so is what the trace
     /// reports of them now and then. Otherwise the trace is taken at its word.
     pub own_csrs: bool,
+    /// The trace was made of a source that does not record traps. One that is taken right
+    /// after a return from a trap cannot be seen there: the return seems to lead to its
+    /// handler.
+    pub silent_traps: bool,
 }
 
 /// Checks a trace against a model.

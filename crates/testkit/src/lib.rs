@@ -2,6 +2,7 @@
 //!
 //! * [`Random`]: pseudorandom numbers that are the same on every machine.
 //! * [`asm`]: one function per instruction, and [`assemble`] for text with labels.
+//! * [`elf_at`], [`elf32_at`]: an ELF file of such code.
 //! * [`Case`]: a case of `proof/cases`, one text file each.
 //! * [`plain_etrace`]: a second E-Trace decoder, to compare the first with.
 //! * [`GhwFile`]: waveforms of GHDL.
@@ -22,6 +23,7 @@
 pub mod asm;
 mod case;
 mod cuts;
+mod elf;
 mod ghw_file;
 pub mod plain_etrace;
 mod random;
@@ -29,5 +31,6 @@ mod random;
 pub use asm::text::{AsmError, Program, assemble};
 pub use case::{Case, difference};
 pub use cuts::{assert_any_cut, cuts, flip_bits, pieces};
+pub use elf::{elf_at, elf32_at};
 pub use ghw_file::GhwFile;
 pub use random::Random;

@@ -261,6 +261,9 @@ impl Hierarchy<'_> {
         if depth > types::MAX_DEPTH {
             return None;
         }
+        if self.types.is_empty(kind) {
+            return Some(());
+        }
         match self.types.get(kind)? {
             types::Type::Leaf(leaf) => {
                 let signal = self.signal(bytes, signals, *leaf)?;
@@ -268,8 +271,7 @@ impl Hierarchy<'_> {
             }
             types::Type::Array { element, range } => {
                 let (left, right) = (*range)?;
-                let count = i64::abs_diff(left, right) + 1;
-                let count = if types::is_empty(*range) { 0 } else { count };
+                let count = i64::abs_diff(left, right).checked_add(1)?;
                 let leaf = self.types.leaf(*element);
                 if let Some(leaf @ (Leaf::Logic | Leaf::Enum(1))) = leaf {
                     let count = Some(count).filter(|count| *count <= MAX_WIDTH)?;
@@ -282,8 +284,6 @@ impl Hierarchy<'_> {
                 self.scopes.enter(name).then_some(())?;
                 let step = if left <= right { 1 } else { -1 };
                 for at in 0..count {
-                    // An element without signals takes no byte, so there may be many.
-                    (at < MAX_WIDTH).then_some(())?;
                     let index = left + step * at as i64;
                     self.var(bytes, signals, &format!("[{index}]"), *element, depth + 1)?;
                 }

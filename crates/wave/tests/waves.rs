@@ -259,6 +259,102 @@ fn every_format_gives_the_values_before_each_edge() {
     }
 }
 
+/// What a file of GHDL has at each edge of a clock: the time, and every variable by its name.
+fn named_samples(format: WaveFormat, file: &[u8], clock: &str) -> Vec<(u64, Named)> {
+    let (mut names, mut watched) = (Vec::new(), Vec::new());
+    let header = read_header(format, file, &mut |var| {
+        names.push(format!("{}.{}", var.scope, var.name));
+        watched.push(Watched::of(var));
+    });
+    let header = header.unwrap().unwrap();
+    let clock = names.iter().position(|name| name == clock).unwrap();
+    let watch = Watch {
+        watched,
+        clock,
+        edge: Edge::Rising,
+    };
+    let mut reader = Reader::new(&header, watch).unwrap();
+    let mut samples = Vec::new();
+    let mut take = |sample: &mut Sample<'_>| {
+        let mut values = Named::new();
+        for (at, name) in names.iter().enumerate() {
+            values.insert(name.clone(), text_of(sample.value(at)?));
+        }
+        samples.push((sample.time(), values));
+        Ok(())
+    };
+    for chunk in file.chunks(100) {
+        reader.feed(chunk, &mut take).unwrap();
+    }
+    reader.finish(&mut take).unwrap();
+    samples
+}
+
+type Named = std::collections::BTreeMap<String, Text>;
+
+const CORE_GHW: &[u8] = include_bytes!("ghdl/core.ghw");
+const CORE_VCD: &[u8] = include_bytes!("ghdl/core.vcd");
+
+/// Two files that GHDL wrote of the same run. Its VCD has no records, enumerations and arrays
+/// but vectors.
+#[test]
+fn ghdl_writes_the_same_values_as_ghw_and_as_vcd() {
+    for (clock, edges) in [("tb.clk", 74), ("tb.gated", 71)] {
+        let ghw = named_samples(WaveFormat::Ghw, CORE_GHW, clock);
+        let vcd = named_samples(WaveFormat::Vcd, CORE_VCD, clock);
+        assert_eq!((ghw.len(), vcd.len()), (edges, edges));
+        for ((time, all), (same_time, some)) in ghw.iter().zip(&vcd) {
+            assert_eq!(time, same_time);
+            assert_eq!(some.len(), 16);
+            for (name, value) in some {
+                assert_eq!(all.get(name), Some(value), "{name} at {time}");
+            }
+        }
+    }
+}
+
+/// Values of the types that only GHW has, as the design computes them from its cycles.
+#[test]
+fn ghw_of_ghdl_has_every_type() {
+    let samples = named_samples(WaveFormat::Ghw, CORE_GHW, "tb.clk");
+    assert_eq!(samples[0].1.len(), 79);
+    let bits = |value: i64, width: u32| {
+        let bit = |at| if value >> at & 1 == 1 { '1' } else { '0' };
+        (0..width).rev().map(bit).collect::<Text>()
+    };
+    // The signals are set at an edge, and so are seen at the next one.
+    for (at, (time, values)) in (-3i64..).zip(&samples).skip(8) {
+        let one = |name: &str, value: i64, width: u32| {
+            let value = bits(value, width);
+            assert_eq!(values.get(name), Some(&value), "{name} at {time}");
+        };
+        one("tb.cycle", at, 32);
+        one("tb.colour", at.rem_euclid(5), 3);
+        one("tb.letter", 97 + at.rem_euclid(26), 8);
+        one("tb.name.[3]", 97 + (at - 2).rem_euclid(26), 8);
+        // A time, in femtoseconds: that of the edge before.
+        one("tb.passed", (*time as i64) - 10_000_000, 64);
+        // An array of two dimensions.
+        one(
+            &format!("tb.numbers.[{}].[{}]", 1 + at % 2, at / 2 % 2),
+            at * 1000,
+            32,
+        );
+        one(&format!("tb.accesses.[{}].addr", at % 2), at, 32);
+        one("tb.loose.first", at % 32, 5);
+        one("tb.core.state", at % 2, 2);
+    }
+    // Bits of an array of two dimensions: each changes every sixth cycle.
+    let grid = |at: usize, row: u32| samples[at].1.get(&format!("tb.grid.[{row}]")).cloned();
+    for at in 8..60 {
+        for row in 0..2 {
+            let (before, after) = (grid(at, row).unwrap(), grid(at + 6, row).unwrap());
+            let flipped = |bit| if bit == '0' { '1' } else { '0' };
+            assert_eq!(after, before.chars().map(flipped).collect::<Text>());
+        }
+    }
+}
+
 #[test]
 fn formats_are_recognised() {
     let changes = random_changes(&mut Random::new(1), 3);

@@ -4,6 +4,7 @@
 mod executor;
 mod logs;
 mod scheduler;
+mod slots;
 
 use clap::{Parser, Subcommand};
 use hartrace_export::talk::failed;

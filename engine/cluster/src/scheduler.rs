@@ -1,6 +1,7 @@
 //! `hartrace scheduler`.
 
 use crate::logs;
+use crate::slots::Slots;
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
@@ -69,7 +70,9 @@ pub(crate) async fn run(args: &Args) -> Result<(), Error> {
         ..SchedulerConfig::default()
     };
     let serve = async {
-        let cluster = BallistaCluster::new_from_config(&config).await?;
+        let usual = BallistaCluster::new_from_config(&config).await?;
+        let slots = Slots::new(usual.cluster_state());
+        let cluster = BallistaCluster::new(Arc::new(slots), usual.job_state());
         let config = Arc::new(config);
         let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config);
         let scheduler = scheduler.await?;

@@ -62,7 +62,7 @@ fn retired(input: &mut Input<'_>, pc: u64, order: u64) -> Retired {
 }
 
 /// Any retirements: a checker answers each with one of its results, and stays with a
-/// difference until it is told to go on.
+/// difference until it is told to go on. In a row, each has the same result.
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let input = &mut Input::new(bytes);
     let setup = CheckSetup {
@@ -74,7 +74,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
         }),
         ..CheckSetup::default()
     };
-    let mut check = Check::new(&setup);
+    let (mut check, mut in_rows) = (Check::new(&setup), Check::new(&setup));
     ensure(check.status() == HARTRACE_OK, || {
         format!("{:?}", check.handle.text())
     })?;
@@ -93,6 +93,17 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
             .collect();
         let stood = check.status() == HARTRACE_DIFFERENCE;
         let status = check.retire(&retired, &writes);
+        let row = match writes.is_empty() {
+            true => std::slice::from_ref(&retired),
+            false => &[],
+        };
+        let same = match in_rows.pass(row) {
+            0 => in_rows.retire(&retired, &writes),
+            _ => HARTRACE_OK,
+        };
+        ensure(same == status && in_rows.counts() == check.counts(), || {
+            format!("result {status}, in a row {same}")
+        })?;
         let known = [
             HARTRACE_OK,
             HARTRACE_DIFFERENCE,
@@ -112,14 +123,17 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
                 "no difference after one".to_owned()
             })?;
             check.go_on();
+            in_rows.go_on();
         }
         if input.below(64) == 1 {
             check.reset();
+            in_rows.reset();
         }
         (pc, order) = (retired.pc_wdata, retired.order.wrapping_add(1));
     }
-    check.finish();
-    Ok(())
+    ensure(check.finish() == in_rows.finish(), || {
+        "the ends differ".to_owned()
+    })
 }
 
 /// The start of sieve, and the same with other values.

@@ -2,9 +2,9 @@
 
 use super::{Choice, WrongHart};
 use crate::detect::Kind;
-use crate::log::{Damage, LineCount, LogReader, carries, has_effects, plan_of};
+use crate::log::{Damage, LineCount, LogReader, carries, has_effects, plan_of, spike_parts};
 use hartrace_flow::{Effects, HartId, Observer, Step, Wants};
-use hartrace_logs::{Column, Columns, LineError, LogFormat, Moment};
+use hartrace_logs::{Column, LineError, LogFormat, Moment};
 use hartrace_tandem::{Config, ConfigError, Elements, Encoder, Register};
 
 /// Reads a log and writes what it says as a tandem stream of one hart, piece by piece.
@@ -158,10 +158,9 @@ impl<'a> LogStream<'a> {
 
 /// Adds the state that a log of this kind does not record.
 pub fn add_absent(kind: Kind, head: &[u8], config: &crate::config::Config, to: &mut Elements) {
-    let columns = config.log.columns.columns().and_then(Result::ok);
     let names = match plan_of(kind, head, config) {
         Some(Ok(plan)) => plan.absent(),
-        _ => absent_in_log(kind, head, columns.as_ref()),
+        _ => absent_in_log(kind, head, config),
     };
     for name in names {
         // They are names of elements.
@@ -174,8 +173,24 @@ pub fn add_absent(kind: Kind, head: &[u8], config: &crate::config::Config, to: &
     }
 }
 
+/// Whether a log of this kind records traps. In others, one is seen by where the hart goes.
+#[must_use]
+pub fn records_traps(kind: Kind, head: &[u8], config: &crate::config::Config) -> bool {
+    match kind {
+        Kind::SpikeLog => spike_parts(head).listing,
+        Kind::Log(format) => {
+            let columns = config.log.columns.columns().and_then(Result::ok);
+            carries(format, columns.as_ref()).traps
+        }
+        Kind::PcList => false,
+        _ => true,
+    }
+}
+
 /// Names of the state that a log of this kind does not record.
-fn absent_in_log(kind: Kind, head: &[u8], columns: Option<&Columns>) -> Vec<&'static str> {
+fn absent_in_log(kind: Kind, head: &[u8], config: &crate::config::Config) -> Vec<&'static str> {
+    let columns = config.log.columns.columns().and_then(Result::ok);
+    let columns = columns.as_ref();
     // What a trap does to the status is in no log.
     let mut absent = vec!["trap.mstatus", "trap.sstatus"];
     let mut add = |names: &[&'static str]| absent.extend(names);
@@ -203,11 +218,11 @@ fn absent_in_log(kind: Kind, head: &[u8], columns: Option<&Columns>) -> Vec<&'st
                 }
             }
         }
-        kind if has_effects(kind, head) => {}
+        kind if has_effects(kind, head, config) => {}
         _ => add(&["gpr", "fpr", "csr", "trap.csr", "store"]),
     }
     let modes = match kind {
-        Kind::SpikeLog => has_effects(kind, head),
+        Kind::SpikeLog => has_effects(kind, head, config),
         Kind::Log(format) => carries(format, columns).modes,
         Kind::PcList => false,
         _ => true,

@@ -455,15 +455,6 @@ impl Plan {
     }
 }
 
-/// Which kind of port is read of a waveform that starts with `head`, if none is asked for.
-#[must_use]
-pub fn port_in(head: &[u8]) -> Option<WavePort> {
-    let format = WaveFormat::detect(head)?;
-    let (found, _) = Found::read(format, head, &Wave::default()).ok()?;
-    // RVFI comes first.
-    found.ports(None).first().map(|port| port.0)
-}
-
 /// The ingress port of a waveform that starts with `head`, or that of CVA6, if it has one and
 /// no other is asked for.
 #[must_use]

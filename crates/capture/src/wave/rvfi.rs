@@ -8,6 +8,9 @@ use hartrace_isa::{Xlen, csr};
 use hartrace_logs::{Entry, EntryAccess, EntryTrap, LineErrorKind, access_size};
 use hartrace_wave::WaveError;
 
+const MRET: u32 = 0x3020_0073;
+const SRET: u32 = 0x1020_0073;
+
 /// The state of the port between edges.
 pub(super) struct RvfiPort {
     entry: Entry,
@@ -151,6 +154,11 @@ impl RvfiPort {
             return Ok(());
         }
         entry.next = at.get(lane.field(Rvfi::PcWdata))?;
+        // Some cores show the address after a return from a trap, wherever that leads.
+        let is_return = matches!(entry.bits, Some(MRET | SRET));
+        entry.next = entry
+            .next
+            .filter(|next| !is_return || *next != entry.pc.wrapping_add(4));
         if handler {
             entry.handler = Some(Cause::Interrupt(None));
         }

@@ -52,7 +52,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     let code = (program.elf.as_slice(), program.raw.as_slice());
     trace_file::fit(&settings, &program.config, isa, code, talk)?;
     if tandem {
-        logs::need_effects(&args.input, kind, head)?;
+        logs::need_effects(&args.input, kind, head, &program.config)?;
     } else if args.load || args.container.container {
         return Err(Failure::Usage("--load and --container require --to tandem"));
     }

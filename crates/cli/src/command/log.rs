@@ -7,6 +7,7 @@ use crate::session::Session;
 use crate::settings::{Program, chosen};
 use crate::sink::Sink;
 use crate::talk::Talk;
+use hartrace_capture::config::Config;
 use hartrace_capture::detect::{HEAD, Kind, detect};
 use hartrace_capture::input::Input;
 use hartrace_capture::log::{
@@ -30,7 +31,7 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
     let kind = chosen(detect(input.peek(HEAD)?), &session.config);
     let head = head(kind, &mut input)?;
     recognise_boot(kind, head, &mut program, image.as_mut());
-    need(args, kind, head)?;
+    need(args, kind, head, &session.config)?;
     let job = Job {
         args,
         reading: logs::reading(kind, head, &program, image.as_ref(), false, &session)?,
@@ -41,9 +42,9 @@ pub(super) fn run(args: &Log, talk: &Talk) -> Result<(), Failure> {
 }
 
 /// Refuses a log that lacks what is to be written.
-fn need(args: &Log, kind: Kind, head: &[u8]) -> Result<(), Failure> {
+fn need(args: &Log, kind: Kind, head: &[u8], config: &Config) -> Result<(), Failure> {
     if kind.is_log() && args.to == LogKind::Spike {
-        logs::need_effects(&args.input, kind, head)?;
+        logs::need_effects(&args.input, kind, head, config)?;
     }
     Ok(())
 }

@@ -64,6 +64,10 @@ pub(super) fn run(args: &Verify, talk: &Talk) -> Result<(), Failure> {
     let check_csrs = session.config.verify.check_csrs.as_ref();
     let check_csrs = check_csrs.is_some_and(|check| check.value);
     options.own_csrs = check_csrs;
+    if let Source::Log(kind, input) = &mut source {
+        let head = head(*kind, input)?;
+        options.silent_traps = !verify::records_traps(*kind, head, &session.config);
+    }
     let mut config = format(&session, &mut source, parameters, isa)?;
     absent(args, &session.config, &mut config)?;
     let search = Search {

@@ -2,35 +2,12 @@
 
 use hartrace_testkit::asm;
 pub(crate) use hartrace_testkit::asm::{ECALL, MRET, SPIN, WFI, addi, lui};
+pub(crate) use hartrace_testkit::elf_at;
 
 /// Where they are linked to.
 pub(crate) const BASE: u64 = 0x8000_0000;
 
-/// An ELF file for RV64 with this content at `base`, where it starts.
-pub(crate) fn elf_at(base: u64, content: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    bytes.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
-    // Type executable, machine RISC-V, version.
-    bytes.extend([2, 0, 243, 0, 1, 0, 0, 0]);
-    // Entry, program headers, no sections.
-    for word in [base, 64, 0] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend([0; 4]);
-    for half in [64u16, 56, 1, 64, 0, 0] {
-        bytes.extend(half.to_le_bytes());
-    }
-    // Load, all rights.
-    bytes.extend([1, 0, 0, 0, 7, 0, 0, 0]);
-    let size = content.len() as u64;
-    for word in [120, base, base, size, size, 4096] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(content);
-    bytes
-}
-
-/// The same at the usual place, of instructions.
+/// An ELF file of instructions.
 pub(crate) fn elf(words: &[u32]) -> Vec<u8> {
     elf_at(BASE, &code(words))
 }

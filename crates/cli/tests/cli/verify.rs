@@ -1,8 +1,10 @@
 //! `verify`: tandem traces against the built-in hart.
 
+use crate::tiny::{BASE, elf_at};
 use crate::trace::programs;
 use crate::{Folder, RV32, RV64, fails, hartrace, repository, run, succeeds, text};
 use hartrace_tandem::{Config, Item, Register};
+use hartrace_testkit::assemble;
 use serde_json::Value;
 use snapbox::{assert_data_eq, file};
 use std::fs;
@@ -91,6 +93,69 @@ fn logs_without_traps_verify() {
             let report = succeeds(&["verify", "-q", &log, "-e", program]);
             assert!(report.contains("verdict       clean\n"), "{name}: {report}");
         }
+    }
+}
+
+/// Traps right after returns from traps, in logs that do not record traps: of the instruction
+/// that was returned to, in both modes, and interrupts that the return enables. A pc list has
+/// no registers either, so that only the hart knows where returns lead.
+#[test]
+fn traps_right_after_returns_verify() {
+    let program = assemble(
+        BASE,
+        "       auipc t0, 0
+                addi t0, t0, 76         # handler
+                csrw mtvec, t0
+                ecall
+                ecall
+                lui t2, 0x2000
+                li a3, 3
+                sw a3, 0(t2)            # msip
+                csrrsi zero, mie, 8
+                csrrsi zero, mstatus, 8
+                nop
+                auipc t0, 0
+                addi t0, t0, 20         # user
+                csrw mepc, t0
+                csrw mstatus, zero
+                mret
+        user:   ecall
+                ecall
+        end:    j end
+        handler:
+                csrr a1, mcause
+                blt a1, zero, software
+                csrr t1, mepc
+                addi t1, t1, 4
+                csrw mepc, t1
+                mret
+        software:
+                addi a3, a3, -1
+                bne a3, zero, again
+                sw zero, 0(t2)
+        again:  mret",
+    );
+    let folder = Folder::new();
+    let elf = folder.file("returns.elf", elf_at(BASE, &program.unwrap().bytes));
+    let (spike, list) = (folder.name("spike.log"), folder.name("pcs"));
+    let logs = [format!("spike={spike}"), format!("pc={list}")];
+    let args = ["run", "-q", &elf, "--max-insns", "60"];
+    run(&[&args[..], &["--log", &logs[0], "--log", &logs[1]]].concat());
+    // In both, the handler follows returns: of the first ecall, to user mode, of interrupts.
+    let text_of_log = fs::read_to_string(&list).unwrap();
+    let lines: Vec<&str> = text_of_log.lines().collect();
+    let returns = ["0000000080000060", "000000008000003c", "0000000080000070"];
+    let at_once = |ret: &&str| {
+        let pairs = lines.windows(2);
+        pairs
+            .filter(|pair| pair[0] == *ret && pair[1] == "000000008000004c")
+            .count()
+    };
+    assert_eq!(returns.each_ref().map(at_once), [2, 1, 2], "{text_of_log}");
+    for log in [&spike, &list] {
+        let output = run(&["verify", "-q", log, "-e", &elf, "--isa", "rv64imac_zicsr"]);
+        let report = text(&output.stdout);
+        assert!(report.contains("verdict       clean\n"), "{log}: {report}");
     }
 }
 

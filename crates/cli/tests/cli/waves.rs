@@ -1,6 +1,7 @@
 //! Waveforms as logs.
 
 use crate::{Folder, fails, repository, run, succeeds, text};
+use hartrace_testkit::{assemble, elf32_at};
 use std::fmt::Write as _;
 use std::fs;
 
@@ -68,6 +69,52 @@ fn a_waveform_is_read_like_a_log() {
     assert_eq!(decoded, pcs);
     let same = run(&[&["diff", "-q", &file, &trace], &isa[..]].concat());
     assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
+}
+
+/// A port that only the settings make known.
+#[test]
+fn a_port_with_other_names_is_converted() {
+    let folder = Folder::new();
+    let vcd = counting(3, |n| n + 1).replace("rvfi_", "trace_");
+    let file = folder.file("run.vcd", vcd.replace("trace_rd_wdata", "trace_result"));
+    let settings = "[wave]\nport = \"rvfi\"\nprefix = \"trace_\"\n\
+                    [wave.signals]\nrd_wdata = \"tb.trace_result\"\n";
+    let config = folder.file("wave.toml", settings);
+    let spike = succeeds(&["log", &file, "-c", &config, "--to", "spike"]);
+    let line = "core   0: 3 0x80000008 (0x00150513) x10 0x00000003\n";
+    assert!(spike.contains(line), "{spike}");
+}
+
+/// A core in VHDL whose port is a record, in a file that GHDL wrote.
+#[test]
+fn a_waveform_of_ghdl_verifies() {
+    let program = assemble(
+        0x8000_0000,
+        "       lui sp, 0x80001
+                li ra, 3
+                li gp, 0
+        loop:   add gp, gp, ra
+                sw gp, 0(sp)
+                sb zero, 4(sp)
+                lw tp, 0(sp)
+                srai t0, tp, 3
+                xor t1, gp, t0
+                addi ra, ra, -1
+                bnez ra, loop
+                auipc t2, 0
+                jalr s0, 12(t2)
+                nop
+        end:    j end",
+    );
+    let folder = Folder::new();
+    let elf = folder.file("p.elf", elf32_at(0x8000_0000, &program.unwrap().bytes));
+    let file = repository().join("crates/wave/tests/ghdl/core.ghw");
+    let file = file.to_str().unwrap();
+    let settings = ["-e", &elf, "--isa", "rv32i", "--memory", "0x80000000:64K"];
+    let report = succeeds(&[&["verify", "-q", file][..], &settings].concat());
+    assert!(report.contains("35 instructions, 0 exceptions"), "{report}");
+    assert!(report.contains("integer register 20, store 6"), "{report}");
+    assert!(report.contains("verdict       clean\n"), "{report}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ use hartrace_flow::{
 pub(crate) struct Ground<'g, 'a> {
     /// Classifies instructions.
     pub(super) isa: Isa,
+    /// Entries record traps.
+    pub(super) records_traps: bool,
     /// What nothing explains is no trap.
     pub(super) plain_jumps: bool,
     /// What ends the log may be given with what is only likely.
@@ -196,25 +198,34 @@ impl Hart {
             return self.trap_at(insn, pc, mode, ground, out);
         }
         let next = self.next.or_else(|| self.target(&insn, ground.isa));
-        let fits = next.map_or(site.allows(pc), |next| next == pc);
+        // Where entries record traps, a return leads where the next one is.
+        let is_return = matches!(insn.bits, MRET | SRET) && self.next.is_none();
+        let fits = match next.filter(|_| !(is_return && ground.records_traps)) {
+            Some(next) => next == pc,
+            None => site.allows(pc),
+        };
         // Only a trap raises the privilege; after an indirect jump whose register is
         // unknown so is its epc, and it goes without.
         let known = site.exits == Exits::Known || next.is_some();
         let rose = mode.is_some_and(|m| m > insn.mode) && known;
         if (fits && !rose) || site.exits == Exits::Trap || ground.plain_jumps {
+            if !known && !ground.plain_jumps {
+                self.modes.forget_addresses();
+            }
             insn.next = pc;
             let after = mode.unwrap_or_else(|| self.modes.after(insn.bits, insn.mode));
             self.derived = after;
             self.effects.mode = Some(after).filter(|&after| after != insn.mode);
             return self.give(insn, ground, out);
         }
-        let natural = next.or_else(|| self.branched(&insn, &site));
-        let epc = if fits {
-            pc
-        } else {
-            natural.unwrap_or(site.natural)
+        let natural = match fits {
+            true => Some(pc),
+            false => next.or_else(|| self.led(&insn, &site)),
         };
+        let epc = natural.unwrap_or(site.natural);
         insn.next = epc;
+        let after = self.modes.after(insn.bits, insn.mode);
+        self.effects.mode = Some(after).filter(|&after| after != insn.mode);
         self.give(insn, ground, out);
         if is_semihosting(insn.bits, epc, pc) {
             return self.debugged(ground, out);
@@ -222,17 +233,20 @@ impl Hart {
         let code = ground.sites.as_mut().and_then(|s| s.get(epc));
         let code = code.filter(|site| site.exits == Exits::Trap);
         let cause = code.map_or(Cause::Unknown, |c| {
-            Cause::of_instruction(c.bits, Some(insn.mode))
+            Cause::of_instruction(c.bits, Some(after))
         });
         self.trap = Some(Held {
             epc,
             cause,
             tval: None,
             bits: code.map(|c| c.bits),
-            mode: Some(insn.mode),
+            mode: Some(after),
             time: self.now,
         });
         self.give_trap(Some(pc), mode, ground, out);
+        if natural.is_none() {
+            self.modes.forget_addresses();
+        }
     }
 
     /// An instruction that trapped. An ebreak may be for a debugger.
@@ -287,7 +301,8 @@ impl Hart {
             return self.turn(insn, entry.pc, entry.mode, ground, out);
         }
         self.insn = None;
-        insn.next = self.successor(&insn, &site, ground.isa);
+        let known = self.successor(&insn, &site, ground.isa);
+        insn.next = known.unwrap_or(site.natural);
         let mode = self.modes.after(insn.bits, insn.mode);
         self.mode = Some(mode);
         self.effects.mode = Some(mode).filter(|&after| after != insn.mode);
@@ -301,6 +316,9 @@ impl Hart {
             time: entry.time,
         });
         self.give_trap(Some(entry.pc), entry.mode, ground, out);
+        if known.is_none() {
+            self.modes.forget_addresses();
+        }
     }
 
     /// The same where the instruction before is given already.
@@ -366,18 +384,18 @@ impl Hart {
         }
     }
 
-    /// Where an instruction goes, by what is known of it and of its registers; for want of
-    /// that, to the next one.
-    fn successor(&self, insn: &Insn, site: &Site, isa: Isa) -> u64 {
+    /// Where an instruction goes, by what is known of it and of its registers.
+    fn successor(&self, insn: &Insn, site: &Site, isa: Isa) -> Option<u64> {
         let known = self.next.or_else(|| self.target(insn, isa));
-        known
-            .or_else(|| self.branched(insn, site))
-            .unwrap_or(site.natural)
+        known.or_else(|| self.led(insn, site))
     }
 
-    /// Where a branch goes, if its registers are known.
-    fn branched(&self, insn: &Insn, site: &Site) -> Option<u64> {
-        if !self.shadowed || site.exits != Exits::Known || site.successor().is_some() {
+    /// Where an instruction leads by its code; a branch, if its registers are known.
+    fn led(&self, insn: &Insn, site: &Site) -> Option<u64> {
+        if site.successor().is_some() {
+            return site.successor();
+        }
+        if !self.shadowed || site.exits != Exits::Known {
             return None;
         }
         let bits = insn.bits;
@@ -407,8 +425,12 @@ impl Hart {
     }
 
     /// Where an indirect jump goes, if its register is known and it has not
-    /// overwritten it.
+    /// overwritten it, or a return from a trap.
     fn target(&self, insn: &Insn, isa: Isa) -> Option<u64> {
+        if matches!(insn.bits, MRET | SRET) {
+            let target = self.modes.target(insn.bits, insn.mode)?;
+            return Some(isa.xlen().wrap(target));
+        }
         if !self.shadowed {
             return None;
         }
@@ -443,9 +465,12 @@ impl Hart {
         let before = held.mode.or(mode).unwrap_or_default();
         let likely = self.modes.likely_handler(held.cause, before);
         let mode = mode.or(Some(likely).filter(|_| self.follows));
-        if let Some(to) = mode {
-            self.modes.trapped(before, to);
-            self.derived = to;
+        match mode {
+            Some(to) => {
+                self.modes.trapped(before, held.epc, to);
+                self.derived = to;
+            }
+            None => self.modes.forget_addresses(),
         }
         let step = Step::Trap(TrapStep {
             trap: Trap {
@@ -480,7 +505,8 @@ impl Hart {
         if site.exits == Exits::Trap && ground.commits {
             return;
         }
-        insn.next = self.successor(&insn, &site, ground.isa);
+        let known = self.successor(&insn, &site, ground.isa);
+        insn.next = known.unwrap_or(site.natural);
         self.give(insn, ground, out);
     }
 
@@ -505,8 +531,7 @@ impl Hart {
             return None;
         }
         if system {
-            let (modes, shadow) = (&mut self.modes, &self.shadow);
-            modes.wrote(entry, bits, shadow, self.follows);
+            self.modes.wrote(entry, bits, mode, &self.shadow);
         }
         let op = MemoryOp::of(bits, self.narrow);
         complete(

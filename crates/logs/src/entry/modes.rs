@@ -1,4 +1,5 @@
-//! Privilege modes that no entry has: what decides on them.
+//! Privilege modes that no entry has, and addresses that returns lead to: what decides on
+//! them.
 
 use hartrace_isa::csr;
 
@@ -9,6 +10,10 @@ use hartrace_flow::{Cause, Mode};
 const MRET: u32 = 0x3020_0073;
 const SRET: u32 = 0x1020_0073;
 
+/// Fields of `mstatus`.
+const MPP: u64 = 3 << 11;
+const SPP: u64 = 1 << 8;
+
 /// The registers that decide which mode a trap or a return leads to, as far as they are
 /// known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,7 +21,10 @@ pub(super) struct Modes {
     /// Modes to return to, as mret and sret would find them.
     mpp: Option<Mode>,
     spp: Option<Mode>,
-    /// `mstatus`, as far as instructions have written it.
+    /// `mepc` and `sepc`, where mret and sret lead.
+    mepc: Option<u64>,
+    sepc: Option<u64>,
+    /// `mstatus`, as far as instructions and traps have written it.
     mstatus: u64,
     /// Traps below machine mode that supervisor mode takes, by their codes; none
     /// after reset.
@@ -28,14 +36,36 @@ impl Modes {
     /// A loss: what is to be returned to is not known any more.
     pub(super) fn forget(&mut self) {
         (self.mpp, self.spp) = (None, None);
+        self.forget_addresses();
     }
 
-    /// A trap from `before` led to `to`.
-    pub(super) fn trapped(&mut self, before: Mode, to: Mode) {
+    /// There may have been a trap that nothing shows.
+    pub(super) fn forget_addresses(&mut self) {
+        (self.mepc, self.sepc) = (None, None);
+    }
+
+    /// A trap from `before`, at `epc`, led to `to`.
+    pub(super) fn trapped(&mut self, before: Mode, epc: u64, to: Mode) {
+        let code = u64::from(before.code());
         match to {
-            Mode::M => self.mpp = Some(before),
-            Mode::S => self.spp = Some(before),
+            Mode::M => {
+                (self.mpp, self.mepc) = (Some(before), Some(epc));
+                self.mstatus = self.mstatus & !MPP | code << 11 & MPP;
+            }
+            Mode::S => {
+                (self.spp, self.sepc) = (Some(before), Some(epc));
+                self.mstatus = self.mstatus & !SPP | code << 8 & SPP;
+            }
             _ => {}
+        }
+    }
+
+    /// Where a return leads that executes in `mode`, if that is known.
+    pub(super) fn target(&self, bits: u32, mode: Mode) -> Option<u64> {
+        match (bits, mode) {
+            (MRET, _) => self.mepc,
+            (SRET, Mode::S | Mode::M) => self.sepc,
+            _ => None,
         }
     }
 
@@ -78,14 +108,16 @@ impl Modes {
         self.handler(cause, mode).unwrap_or(likely)
     }
 
-    /// An instruction wrote CSRs: those that its entry has or, if `follow`, what it
-    /// writes by its operand.
-    pub(super) fn wrote(&mut self, entry: &Entry, bits: u32, shadow: &Shadow, follow: bool) {
+    /// An instruction that executed in `mode` wrote CSRs: those that its entry has, or what
+    /// it writes by its operand.
+    pub(super) fn wrote(&mut self, entry: &Entry, bits: u32, mode: Mode, shadow: &Shadow) {
         for write in entry.csrs.iter() {
             self.write(write.csr, write.value, bits);
         }
         let function = bits >> 12 & 7;
-        if !follow || !entry.csrs.is_empty() || bits & 0x7f != 0x73 || function & 3 == 0 {
+        // What a guest calls sepc is another register.
+        let guest = matches!(mode, Mode::VS | Mode::VU);
+        if !entry.csrs.is_empty() || bits & 0x7f != 0x73 || function & 3 == 0 || guest {
             return;
         }
         let operand = match function {
@@ -94,22 +126,26 @@ impl Modes {
         };
         let number = (bits >> 20) as u16;
         let known = match number {
-            csr::MSTATUS | csr::SSTATUS => self.mstatus,
-            csr::MEDELEG => self.exceptions,
-            csr::MIDELEG => self.interrupts,
+            csr::MSTATUS | csr::SSTATUS => Some(self.mstatus),
+            csr::MEDELEG => Some(self.exceptions),
+            csr::MIDELEG => Some(self.interrupts),
+            csr::MEPC => self.mepc,
+            csr::SEPC => self.sepc,
             _ => return,
         };
-        let Some(operand) = operand else {
-            return;
-        };
         // What it reads is what was there.
-        let old = entry.regs.first().map_or(known, |write| write.value);
+        let old = entry.regs.first().map(|write| write.value).or(known);
         let value = match function & 3 {
             1 => operand,
-            2 => old | operand,
-            _ => old & !operand,
+            2 => old.zip(operand).map(|(old, operand)| old | operand),
+            _ => old.zip(operand).map(|(old, operand)| old & !operand),
         };
-        self.write(number, value, bits);
+        match (number, value) {
+            (_, Some(value)) => self.write(number, value, bits),
+            (csr::MEPC, None) => self.mepc = None,
+            (csr::SEPC, None) => self.sepc = None,
+            _ => {}
+        }
     }
 
     fn write(&mut self, number: u16, value: u64, bits: u32) {
@@ -125,6 +161,8 @@ impl Modes {
             }
             csr::MEDELEG => self.exceptions = value,
             csr::MIDELEG => self.interrupts = value,
+            csr::MEPC => self.mepc = Some(value & !1),
+            csr::SEPC => self.sepc = Some(value & !1),
             _ => {}
         }
     }

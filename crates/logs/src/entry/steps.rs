@@ -46,8 +46,10 @@ impl Default for EntryOptions {
 ///   cause is unknown, unless the image has an ecall or ebreak there, or the handler
 ///   reads `mcause` or `scause` within 256 steps (for observers that want no effects,
 ///   since steps have to wait for that). After an indirect jump, a trap cannot be
-///   distinguished from the jump, unless entries have [`Entry::next`] or
-///   [`Entry::handler`]. A rise in privilege is a trap, too.
+///   distinguished from the jump, unless the register is known or entries have
+///   [`Entry::next`] or [`Entry::handler`]; after mret or sret, unless `mepc` or `sepc` is
+///   known by the last trap or the last CSR instruction with a known operand. A rise in
+///   privilege is a trap, too.
 /// * Modes that no entry has are followed: M at the start; M at a trap, or S where
 ///   `medeleg` or `mideleg` say so; MPP or SPP at a return. These fields and registers
 ///   are as the last trap, or the last CSR instruction whose operand is known, left them.
@@ -311,6 +313,7 @@ impl<'a> EntrySteps<'a> {
         };
         let ground = Ground {
             isa: self.isa.unwrap_or(default),
+            records_traps: self.records_traps,
             plain_jumps: self.options.plain_jumps && self.records_traps,
             guesses: !self.options.plain_jumps,
             commits: self.commits,

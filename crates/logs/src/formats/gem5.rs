@@ -10,9 +10,10 @@ use super::{Entries, Grammar};
 use crate::LineErrorKind as Kind;
 use crate::entry::EntryAccess;
 use crate::scan::{Fault, Scan};
-use crate::text::{decimal, prefixed_hex};
+use crate::text::decimal;
 use hartrace_flow::{AccessKind, HartId, Touch};
 use hartrace_isa::{Isa, Xlen};
+use memchr::memrchr;
 
 #[derive(Default)]
 pub(super) struct Gem5 {
@@ -55,7 +56,7 @@ fn start(scan: &mut Scan<'_>) -> Result<Option<Start>, Fault> {
     }
     let pc = scan.digits("a pc in hexadecimal")?;
     let place = until_colon(scan);
-    let dot = place.iter().rposition(|&b| b == b'.');
+    let dot = memrchr(b'.', place);
     let part = dot.and_then(|dot| decimal(place.get(dot + 1..)?.trim_ascii()));
     let hart = hart_of(name);
     Ok(Some(Start {
@@ -76,14 +77,13 @@ fn hart_of(name: &[u8]) -> u32 {
 
 /// What is before the next ` : `, which is passed.
 fn until_colon<'a>(scan: &mut Scan<'a>) -> &'a [u8] {
-    let mark = b" : ";
-    let at = scan.rest.windows(mark.len()).position(|w| w == mark);
-    let (before, after) = match at {
-        Some(at) => (scan.rest.get(..at), scan.rest.get(at + mark.len()..)),
-        None => (Some(scan.rest), None),
-    };
-    scan.rest = after.unwrap_or_default();
-    before.unwrap_or_default()
+    let all = core::mem::take(&mut scan.rest);
+    let mut rest = Scan::new(all);
+    let before = rest.before(b" : ", 1);
+    if before.is_some() {
+        scan.rest = rest.rest;
+    }
+    before.unwrap_or(all)
 }
 
 impl Grammar for Gem5 {
@@ -141,14 +141,22 @@ fn results(scan: &mut Scan<'_>, to: &mut Entries<'_, '_, '_, '_>) -> Result<(), 
     loop {
         scan.spaces();
         let at = scan.at();
-        let word = scan.word();
         let bad = (Kind::Expected("a value in hexadecimal"), at);
-        match word {
-            b"" => break,
+        match scan.rest {
+            // The flags are the last.
+            [] | [b'f', b'l', b'a', b'g', b's', b'=', ..] => break,
             // Vectors are longer.
-            [b'D', b'=', value @ ..] => data = prefixed_hex(value),
-            [b'A', b'=', value @ ..] => addr = Some(prefixed_hex(value).ok_or(bad)?),
-            _ => {}
+            [b'D', b'=', value @ ..] => {
+                scan.rest = value;
+                data = scan.value();
+            }
+            [b'A', b'=', value @ ..] => {
+                scan.rest = value;
+                addr = Some(scan.value().ok_or(bad)?);
+            }
+            _ => {
+                scan.word();
+            }
         }
     }
     let Some(addr) = addr else {

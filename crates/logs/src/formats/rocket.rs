@@ -44,11 +44,9 @@ impl Grammar for Rocket {
         let value = scan.digits("a value in hexadecimal")?;
         scan.need(b"][", "`[1]` or `[0]`")?;
         let written = scan.count("`[1]` or `[0]`")? != 0;
-        let inst = b"inst=[";
-        let Some(at) = scan.rest.windows(inst.len()).position(|w| w == inst) else {
+        if scan.before(b"inst=[", 0).is_none() {
             return scan.expected("`inst=[...]`");
-        };
-        scan.rest = scan.rest.get(at + inst.len()..).unwrap_or_default();
+        }
         let bits = scan.digits("`inst=[...]`")? as u32;
         let Ok(hart) = u32::try_from(hart) else {
             return Scan::new(line).expected("a hart number");

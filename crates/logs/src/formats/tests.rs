@@ -631,3 +631,30 @@ fn formats_are_told_apart() {
     let (keep, bad) = read(LogFormat::Ibex, b"hello\n");
     assert_eq!((bad.len(), keep.steps[0].1), (1, lost));
 }
+
+/// An interrupt that is taken right after `mret`: the return led to `mepc`, which the handler
+/// has written, and to the mode of `mstatus`.
+#[test]
+fn an_interrupt_right_after_mret() {
+    let keep = good(
+        LogFormat::Ibex,
+        "1\t1\t00001000\t300313f3\tcsrrw\tx7,mstatus,x6 x7=0x00001800\n\
+         2\t2\t00001004\t30035073\tcsrrwi\tx0,mstatus,6\n\
+         3\t3\t00001008\t000032b7\tlui\tx5,0x3 x5=0x00003000\n\
+         4\t4\t0000100c\t34129073\tcsrrw\tx0,mepc,x5 x5:0x00003000\n\
+         5\t5\t00001010\t30200073\tmret\n\
+         9\t9\t0000201c\t0040006f\t==>jal\tx0,00002020\n\
+         10\t10\t00002020\t30200073\tmret\n\
+         11\t11\t00003000\t    0001\tc.nop\n",
+    );
+    let path: Vec<(u64, u64)> = keep.insns().iter().map(|i| (i.pc, i.next)).collect();
+    assert_eq!(
+        path[4..7],
+        [(0x1010, 0x3000), (0x201c, 0x2020), (0x2020, 0x3000)]
+    );
+    let traps = keep.traps();
+    let trap = traps[0];
+    assert_eq!((traps.len(), trap.mode), (1, Mode::U));
+    assert_eq!(trap.trap.epc, Some(0x3000));
+    assert_eq!(trap.trap.handler, Some(0x201c));
+}

@@ -14,6 +14,7 @@ use crate::scan::{Fault, Scan, cause_of, is_blank, mode_named};
 use crate::text::prefixed_hex;
 use hartrace_flow::{Cause, HartId, RegId};
 use hartrace_isa::{Xlen, csr};
+use memchr::memrchr;
 
 #[derive(Default)]
 pub(super) struct Whisper {
@@ -126,7 +127,11 @@ impl Whisper {
         if first {
             loads(scan.rest, bits, entry);
         }
-        let ends = |mark: &[u8]| scan.rest.windows(mark.len()).any(|w| w == mark);
+        let rest = *scan;
+        let ends = |mark| {
+            let mut scan = rest;
+            scan.before(mark, 0).is_some()
+        };
         if ends(b"(exception)") {
             self.trapped = Some(Cause::Exception(None));
         } else if ends(b"(interrupted)") {
@@ -161,7 +166,7 @@ impl Whisper {
 fn loads(text: &[u8], bits: u32, entry: &mut crate::Entry) {
     let stores =
         matches!(bits & 0x7f, 0x23 | 0x27) || matches!((bits & 3, bits >> 13 & 7), (0 | 2, 5..=7));
-    let Some(open) = text.iter().rposition(|&b| b == b'[').filter(|_| !stores) else {
+    let Some(open) = memrchr(b'[', text).filter(|_| !stores) else {
         return;
     };
     let inside = text.get(open + 1..).unwrap_or_default();

@@ -807,3 +807,26 @@ fn a_long_log_in_random_pieces_and_with_flipped_bits() {
     let crlf = text.replace('\n', "\r\n");
     assert_eq!(whole(reader(), crlf.as_bytes()), want);
 }
+
+/// In a log of commits alone, a trap right after a return is seen if it is known where the
+/// return led: by the last trap, or by what was written to `mepc` since.
+#[test]
+fn a_trap_right_after_mret() {
+    let keep = good(
+        "\
+core   0: 3 0x0000000080000000 (0x00100293) x5  0x0000000000000001
+core   0: 3 0x0000000080000100 (0x34102373) x6  0x0000000080000004
+core   0: 3 0x0000000080000104 (0x30200073) c768_mstatus 0x0000000a00000080
+core   0: 3 0x0000000080000100 (0x34102373) x6  0x0000000080000004
+core   0: 3 0x0000000080000104 (0x00430313) x6  0x0000000080000008
+core   0: 3 0x0000000080000108 (0x34131073) c833_mepc 0x0000000080000008
+core   0: 3 0x000000008000010c (0x30200073) c768_mstatus 0x0000000a00000080
+core   0: 3 0x0000000080000100 (0x34102373) x6  0x0000000080000008
+",
+    );
+    let traps: Vec<_> = keep.traps().iter().map(|t| t.trap.epc.unwrap()).collect();
+    assert_eq!(traps, [0x8000_0004, 0x8000_0004, 0x8000_0008]);
+    let returns = keep.insns().into_iter().filter(|i| i.bits == 0x3020_0073);
+    let led: Vec<u64> = returns.map(|i| i.next).collect();
+    assert_eq!(led, [0x8000_0004, 0x8000_0008]);
+}

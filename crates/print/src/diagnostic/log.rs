@@ -3,6 +3,7 @@
 use super::{Code, Diagnostic, Findings, unknown_format};
 use crate::info::line_note;
 use crate::words::count;
+use hartrace_capture::config::Config;
 use hartrace_capture::detect::Kind;
 use hartrace_capture::input;
 use hartrace_capture::log::{Damage, Fit, LogError, LogGuess, has_effects};
@@ -97,8 +98,8 @@ fn no_port(name: &str, error: MapError) -> Diagnostic {
 /// A log without register and memory writes, which starts with `head`; `None` if it
 /// has them.
 #[must_use]
-pub fn no_effects(path: &Path, kind: Kind, head: &[u8]) -> Option<Diagnostic> {
-    if has_effects(kind, head) {
+pub fn no_effects(path: &Path, kind: Kind, head: &[u8], config: &Config) -> Option<Diagnostic> {
+    if has_effects(kind, head, config) {
         return None;
     }
     let note = match kind {

@@ -141,6 +141,11 @@ impl Core {
             return (step, Found::new());
         }
         if ask == Ask::Step
+            && let Some(step) = self.trap_after_return(model)
+        {
+            return (step, Found::new());
+        }
+        if ask == Ask::Step
             && let Some(told) = self.unreported_trap(model)
         {
             return told;

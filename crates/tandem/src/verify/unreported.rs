@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use hartrace_flow::{Model, Place, Step};
+use hartrace_flow::{Mode, Model, Place, Step};
 use hartrace_isa::csr;
 
 use super::Core;
@@ -15,6 +15,15 @@ use crate::register::Register;
 
 /// The interrupts that the architecture defines for every hart, the likeliest first.
 const USUAL: [u32; 6] = [7, 3, 11, 5, 1, 9];
+
+const MRET: u32 = 0x3020_0073;
+const SRET: u32 = 0x1020_0073;
+
+/// The mode that the model is in.
+fn mode_of(model: &dyn Model) -> Option<Mode> {
+    let code = model.read(Place::Mode).ok()?;
+    Mode::from_code(u8::try_from(code).ok()?)
+}
 
 impl Core {
     /// Whether the group agrees if the model's instruction traps first: `Some`
@@ -68,6 +77,59 @@ impl Core {
             self.undo(model, &before);
         }
         None
+    }
+
+    /// Whether the group is a return from a trap, and agrees if the model takes a trap right
+    /// after it, of which the source shows nothing ([`Options::silent_traps`]): `Some` is the
+    /// return. Otherwise both sides are as before.
+    ///
+    /// [`Options::silent_traps`]: super::Options::silent_traps
+    pub(super) fn trap_after_return(&mut self, model: &mut dyn Model) -> Option<Step> {
+        let bits = self.reader.group().insn?.bits;
+        if !self.options.silent_traps || !matches!(bits, MRET | SRET) {
+            return None;
+        }
+        let told = self.told_handler()?;
+        let step = self.ask(model, Ask::Step);
+        let undo = self.save();
+        let found = self.examine(model, Ask::Step, &step);
+        let place = |field| matches!(field, Field::Pc | Field::Mode);
+        let elsewhere = found.iter().all(|difference| place(difference.field));
+        let effects = self.effects;
+        if matches!(step, Step::Insn(_)) && elsewhere && self.enter_handler(model, told) {
+            self.effects = effects;
+            self.doubt_cause();
+            return Some(step);
+        }
+        self.effects = effects;
+        self.undo(model, &undo);
+        None
+    }
+
+    /// The model takes a trap where it is, if one leads to `handler`: that of its next
+    /// instruction, or an interrupt. It is not counted: instructions have the numbers that
+    /// they have in the source.
+    fn enter_handler(&mut self, model: &mut dyn Model, handler: u64) -> bool {
+        let own = model.read(Place::Pc).ok();
+        (self.shadow.pc, self.shadow.mode) = (own, mode_of(model));
+        let trap = self.ask(model, Ask::Step);
+        if matches!(trap, Step::Trap(_)) && model.read(Place::Pc) == Ok(handler) {
+            self.follow(model);
+            return true;
+        }
+        let undo = self.save();
+        self.undo(model, &undo);
+        for code in self.candidates(model) {
+            self.ask(model, Ask::Interrupt(code));
+            if model.read(Place::Pc) == Ok(handler) {
+                self.last_interrupt = Some(code);
+                self.follow(model);
+                return true;
+            }
+            let undo = self.save();
+            self.undo(model, &undo);
+        }
+        false
     }
 
     /// The trace went where the model did not. If that is the handler of an

@@ -40,7 +40,7 @@ pub(super) enum Type {
 }
 
 /// Whether a range has no element. Its direction is in its bounds, but for this.
-pub(super) fn is_empty(range: Option<(i64, i64)>) -> bool {
+fn is_empty(range: Option<(i64, i64)>) -> bool {
     range == Some(EMPTY)
 }
 
@@ -50,13 +50,65 @@ const EMPTY: (i64, i64) = (i64::MAX, i64::MIN);
 /// All types of a file, from number 1 on.
 #[derive(Debug, Default)]
 pub(super) struct Types {
-    /// By number, and then those that bounds have made.
-    types: Vec<Type>,
+    /// Types that the file has.
+    count: usize,
+    /// Those that were read.
+    types: Vec<Known>,
+    /// Those that bounds and further dimensions make of others, from number `count + 1` on.
+    made: Vec<Known>,
+}
+
+/// A type, and what follows from its parts. That is looked at once: a few types in each other
+/// may have more parts than could ever be looked at.
+#[derive(Clone, Debug)]
+struct Known {
+    kind: Type,
+    /// It has bounds, and so have its parts.
+    is_bounded: bool,
+    /// It has no scalar.
+    is_empty: bool,
 }
 
 impl Types {
+    fn known(&self, number: usize) -> Option<&Known> {
+        match number.checked_sub(self.count + 1) {
+            Some(at) => self.made.get(at),
+            None => self.types.get(number.checked_sub(1)?),
+        }
+    }
+
     pub(super) fn get(&self, number: usize) -> Option<&Type> {
-        self.types.get(number.checked_sub(1)?)
+        Some(&self.known(number)?.kind)
+    }
+
+    /// Whether a type has no scalars: nothing in the file stands for a signal of it.
+    pub(super) fn is_empty(&self, number: usize) -> bool {
+        self.known(number).is_some_and(|known| known.is_empty)
+    }
+
+    /// A type whose parts are known. The parts of a record that have no scalars are left out.
+    fn examine(&self, mut kind: Type) -> Option<Known> {
+        let (is_bounded, is_empty) = match &mut kind {
+            Type::Leaf(_) => (true, false),
+            Type::Array { element, range } => {
+                let element = self.known(*element)?;
+                let empty = is_empty(*range) || element.is_empty;
+                (range.is_some() && element.is_bounded, empty)
+            }
+            Type::Record(fields) => {
+                let mut is_bounded = true;
+                for (_, kind) in fields.iter() {
+                    is_bounded &= self.known(*kind)?.is_bounded;
+                }
+                fields.retain(|(_, kind)| !self.is_empty(*kind));
+                (is_bounded, fields.is_empty())
+            }
+        };
+        Some(Known {
+            kind,
+            is_bounded,
+            is_empty,
+        })
     }
 
     /// The scalar with this number; `None` for others.
@@ -77,27 +129,34 @@ impl Types {
         if count > MAX_TYPES {
             return None;
         }
-        // Those that bounds make are put aside: a number must stay that of its type.
-        let mut made = Vec::new();
-        let mut types = Types::default();
+        let mut types = Types {
+            count,
+            ..Types::default()
+        };
         for _ in 0..count {
             let code = bytes.byte()?;
             bytes.varint()?;
-            let read = types.one(bytes, code, version, texts, (count, &mut made))?;
+            let read = types.one(bytes, code, version, texts)?;
+            let read = types.examine(read)?;
             types.types.push(read);
         }
-        types.types.append(&mut made);
         // The section ends with a zero.
         (bytes.byte()? == 0).then_some(types)
     }
 
+    /// The number of a type that the file does not have itself.
+    fn make(&mut self, made: Type) -> Option<usize> {
+        let made = self.examine(made)?;
+        self.made.push(made);
+        (self.made.len() < MAX_TYPES).then_some(self.count + self.made.len())
+    }
+
     fn one(
-        &self,
+        &mut self,
         bytes: &mut Bytes<'_>,
         code: u8,
         version: u8,
         texts: &[String],
-        made: (usize, &mut Vec<Type>),
     ) -> Option<Type> {
         Some(match code {
             B2 | E8 => {
@@ -127,14 +186,16 @@ impl Types {
                 Type::Leaf(Leaf::Integer(if code == P32 { 32 } else { 64 }))
             }
             ARRAY => {
-                let element = bytes.small()?;
-                let dimensions = bytes.small()?;
-                for _ in 0..dimensions {
-                    bytes.varint()?;
-                }
-                // Of several dimensions, the others are as arrays of arrays.
-                (dimensions == 1).then_some(())?;
+                let mut element = bytes.small()?;
                 let range = None;
+                // Of several dimensions, the last ones are arrays in the first: bounds and
+                // elements have the same order.
+                for at in 0..bytes.small()? {
+                    bytes.varint()?;
+                    if at > 0 {
+                        element = self.make(Type::Array { element, range })?;
+                    }
+                }
                 Type::Array { element, range }
             }
             RECORD => {
@@ -151,8 +212,7 @@ impl Types {
             }
             SUBTYPE_ARRAY | SUBTYPE_RECORD => {
                 let base = bytes.small()?;
-                let (count, made) = made;
-                self.bounded(bytes, base, 0, count, made)?
+                self.bounded(bytes, base, 0)?
             }
             SUBTYPE_UNBOUNDED_ARRAY | SUBTYPE_UNBOUNDED_RECORD => self.get(bytes.small()?)?.clone(),
             _ => return None,
@@ -160,58 +220,33 @@ impl Types {
     }
 
     /// A type with the bounds that follow, where it has none.
-    fn bounded(
-        &self,
-        bytes: &mut Bytes<'_>,
-        base: usize,
-        depth: usize,
-        count: usize,
-        made: &mut Vec<Type>,
-    ) -> Option<Type> {
+    fn bounded(&mut self, bytes: &mut Bytes<'_>, base: usize, depth: usize) -> Option<Type> {
         if depth > MAX_DEPTH {
             return None;
         }
-        let mut part = |kind: usize, bytes: &mut Bytes<'_>| {
-            if self.is_bounded(kind, 0)? {
-                return Some(kind);
-            }
-            let bounded = self.bounded(bytes, kind, depth + 1, count, made)?;
-            made.push(bounded);
-            (made.len() < MAX_TYPES).then_some(count + made.len())
-        };
-        Some(match self.get(base)? {
+        Some(match self.get(base)?.clone() {
             Type::Array { element, .. } => {
                 let range = Some(range(bytes)?);
-                let element = part(*element, bytes)?;
+                let element = self.part(bytes, element, depth)?;
                 Type::Array { element, range }
             }
-            Type::Record(fields) => {
-                let bounded = fields
-                    .iter()
-                    .map(|(name, kind)| Some((*name, part(*kind, bytes)?)));
-                Type::Record(bounded.collect::<Option<_>>()?)
+            Type::Record(mut fields) => {
+                for (_, kind) in &mut fields {
+                    *kind = self.part(bytes, *kind, depth)?;
+                }
+                Type::Record(fields)
             }
-            Type::Leaf(leaf) => Type::Leaf(*leaf),
+            leaf @ Type::Leaf(_) => leaf,
         })
     }
 
-    fn is_bounded(&self, number: usize, depth: usize) -> Option<bool> {
-        if depth > MAX_DEPTH {
-            return None;
+    /// The number of a part of a type, with its bounds.
+    fn part(&mut self, bytes: &mut Bytes<'_>, kind: usize, depth: usize) -> Option<usize> {
+        if self.known(kind)?.is_bounded {
+            return Some(kind);
         }
-        Some(match self.get(number)? {
-            Type::Leaf(_) => true,
-            Type::Array { range: None, .. } => false,
-            Type::Array { element, .. } => self.is_bounded(*element, depth + 1)?,
-            Type::Record(fields) => {
-                for (_, kind) in fields {
-                    if !self.is_bounded(*kind, depth + 1)? {
-                        return Some(false);
-                    }
-                }
-                true
-            }
-        })
+        let bounded = self.bounded(bytes, kind, depth + 1)?;
+        self.make(bounded)
     }
 }
 
@@ -233,4 +268,59 @@ fn range(bytes: &mut Bytes<'_>) -> Option<(i64, i64)> {
         false => left > right,
     };
     Some(if is_empty { EMPTY } else { (left, right) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The types of a file whose texts are all empty.
+    fn read(types: &[&[u8]]) -> Option<Types> {
+        let mut bytes = types.concat();
+        bytes.push(0);
+        Types::read(&mut Bytes::new(&bytes), types.len(), 1, &[String::new()])
+    }
+
+    const LEAF: &[u8] = &[E8, 0, 1, 0];
+    /// An array of type 1, without bounds.
+    const ARRAY_OF_LEAVES: &[u8] = &[ARRAY, 0, 1, 1, 1];
+
+    #[test]
+    fn dimensions_are_arrays_in_each_other() {
+        let two = [ARRAY, 0, 1, 2, 1, 1];
+        // 0 to 1, 5 downto 3
+        let bounded = [SUBTYPE_ARRAY, 0, 2, I32, 0, 1, I32 | 0x80, 5, 3];
+        let types = read(&[LEAF, &two, &bounded]).unwrap();
+        let Some(Type::Array { element, range }) = types.get(3) else {
+            panic!("{types:?}");
+        };
+        assert_eq!(*range, Some((0, 1)));
+        let Some(Type::Array { element, range }) = types.get(*element) else {
+            panic!("{types:?}");
+        };
+        assert_eq!((*element, *range), (1, Some((5, 3))));
+    }
+
+    /// Forty records of two each, one in the other: looked at one by one, their parts would
+    /// never end.
+    #[test]
+    fn parts_are_looked_at_once() {
+        let empty: &[u8] = &[SUBTYPE_ARRAY, 0, 2, I32, 1, 0];
+        for (first, is_empty) in [(LEAF, false), (empty, true)] {
+            let mut types = vec![LEAF.to_vec(), ARRAY_OF_LEAVES.to_vec(), first.to_vec()];
+            for number in 3..43 {
+                types.push(vec![RECORD, 0, 2, 0, number, 0, number]);
+            }
+            let types: Vec<&[u8]> = types.iter().map(Vec::as_slice).collect();
+            let types = read(&types).unwrap();
+            assert_eq!(types.is_empty(43), is_empty);
+            assert!(types.known(43).unwrap().is_bounded);
+        }
+    }
+
+    #[test]
+    fn a_type_that_comes_later_is_no_part() {
+        assert!(read(&[&[RECORD, 0, 1, 0, 2], LEAF]).is_none());
+        assert!(read(&[&[ARRAY, 0, 1, 1, 1], LEAF]).is_none());
+    }
 }

@@ -80,7 +80,7 @@ impl Cluster {
             "--bind",
             "127.0.0.1:0",
             "--executor-timeout",
-            "2",
+            "4",
         ];
         let scheduler = Running::start(folder.path(), &[], &args);
         let line = scheduler.line("scheduler at ");
@@ -105,6 +105,12 @@ impl Cluster {
     }
 
     fn add_executor(&mut self) {
+        let executor = self.executor();
+        self.executors.push(executor);
+    }
+
+    /// A further executor.
+    fn executor(&self) -> Running {
         let args = [
             "executor",
             "--scheduler",
@@ -115,7 +121,7 @@ impl Cluster {
         ];
         let executor = Running::start(self.folder.path(), &self.store, &args);
         executor.line("executor at ");
-        self.executors.push(executor);
+        executor
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -286,19 +292,48 @@ fn an_executor_is_killed() {
     let queries = [query.to_owned()];
     let expected = cluster.answers(&queries, &["long.ntrace"]);
     assert!(expected[0].len() > 5, "{expected:?}");
-    for _ in 0..2 {
+    for stage in [1, 1, 3] {
         let mut victim = cluster.executors.remove(0);
         let found = thread::scope(|scope| {
             let answer = scope.spawn(|| {
                 let on = ["--scheduler", &cluster.address, "--partitions", "12"];
                 cluster.answers(&queries, &[&["long.ntrace"], &on[..]].concat())
             });
-            victim.line("Execute task");
+            match stage {
+                1 => victim.line("Execute task"),
+                // The other one works on rows that are lost now: what it does is taken back.
+                _ => cluster.executors[0].line("/3.0/"),
+            };
             victim.child.kill().unwrap();
             answer.join().unwrap()
         });
         assert_eq!(found, expected);
         cluster.add_executor();
+    }
+}
+
+/// The queries of the book have the same answers while one executor after the other is killed.
+#[test]
+fn executors_come_and_go() {
+    let cluster = Cluster::new(0);
+    let stamps = "[ntrace]\nmode = \"btm\"\ntimestamps = true\nsync_max = 4\n";
+    record(&cluster.path("a.ntrace"), "timer-rv64gc", stamps, u64::MAX);
+    record(&cluster.path("b.ntrace"), "sort-rv64gc", stamps, 1_000_000);
+    let traces = ["a.ntrace", "b.ntrace"];
+    let queries = book();
+    let expected = cluster.answers(&queries, &traces);
+    let mut executors = vec![cluster.executor(), cluster.executor()];
+    let answers = thread::scope(|scope| {
+        let answers = scope.spawn(|| cluster.on_cluster(&queries, &traces));
+        while !answers.is_finished() {
+            thread::sleep(Duration::from_secs(2));
+            drop(executors.remove(0));
+            executors.push(cluster.executor());
+        }
+        answers.join().unwrap()
+    });
+    for ((query, found), expected) in queries.iter().zip(&answers).zip(&expected) {
+        assert_eq!(found, expected, "{query}");
     }
 }
 

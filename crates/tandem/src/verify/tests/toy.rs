@@ -113,7 +113,7 @@ impl Toy {
         )
     }
 
-    fn store(&mut self, addr: u64, size: u64, value: u64) -> Option<()> {
+    pub(super) fn store(&mut self, addr: u64, size: u64, value: u64) -> Option<()> {
         if (DEVICE..DEVICE + 0x100).contains(&addr) {
             return Some(());
         }

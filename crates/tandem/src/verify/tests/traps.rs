@@ -203,3 +203,45 @@ fn a_return_changes_the_mode() {
     assert_eq!(told(&[status]), ["0: privilege mode 0/-"]);
     assert_eq!(told(&[Item::Mode(0)]), ["0: mstatus a00000080/-"]);
 }
+
+/// A source without traps shows a return, and then the handler of a trap that was taken right
+/// after it.
+#[test]
+fn a_trap_right_after_a_return_is_not_seen() {
+    let (mpie, mie) = (0x80, 0x8);
+    for (at_return, status, enabled) in [
+        // An exception of the first instruction, in user mode and in machine mode.
+        (ECALL, 0, 0),
+        (ECALL, 0x1800, 0),
+        // An interrupt that the return enables.
+        (NOP, 0x1800 | mpie, 0x80),
+    ] {
+        let mut bench = Bench::absent("csr, trap.csr, priv", &[MRET, at_return]);
+        bench.toy.csrs.insert(0x341, BASE + 4);
+        bench.toy.csrs.insert(0x300, STATUS | status);
+        bench.toy.csrs.insert(0x304, enabled);
+        bench.toy.store(HANDLER, 4, NOP.into()).unwrap();
+        bench.jump(MRET, HANDLER, &[]);
+        bench.insn(NOP, &[]);
+        assert_eq!(bench.mismatches(), ["0: pc 80000004/80000100"]);
+        bench.options.silent_traps = true;
+        let outcome = bench.agrees();
+        assert_eq!(outcome.verifier.model.mode, 3);
+        assert_eq!(outcome.verifier.model.csr(0x341), BASE + 4);
+        assert_eq!(outcome.verifier.model.csr(0x300) & mie, 0);
+    }
+}
+
+/// An interrupt that is not enabled, and another handler, are no such trap.
+#[test]
+fn a_return_to_somewhere_else_is_found() {
+    for (to, enabled) in [(HANDLER, 0), (HANDLER + 4, 0x80)] {
+        let mut bench = Bench::absent("csr, trap.csr, priv", &[MRET, NOP]);
+        bench.toy.csrs.insert(0x341, BASE + 4);
+        bench.toy.csrs.insert(0x300, STATUS | 0x1880);
+        bench.toy.csrs.insert(0x304, enabled);
+        bench.options.silent_traps = true;
+        bench.jump(MRET, to, &[]);
+        assert_eq!(bench.mismatches(), [format!("0: pc 80000004/{to:x}")]);
+    }
+}
