@@ -25,7 +25,7 @@ mod waiting;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use self::plans::{Code, RunPlans, SlicePlan, SlicePlans, are_expected};
+use self::plans::{Code, RunPlans, SlicePlans, are_expected, assign};
 use self::runs::Accesses;
 pub use self::runs::TiedRuns;
 use self::waiting::{Hart, Held, is_sync, space_of};
@@ -66,16 +66,6 @@ enum Fit {
     /// Accesses are missing that may come.
     Later,
     No,
-}
-
-/// Whether a slice of runs can be given.
-enum FitSlice {
-    /// With so many accesses, the first of those that wait.
-    Yes(usize),
-    /// Accesses are missing that may come.
-    Later,
-    /// Its runs must be looked at one by one.
-    Each,
 }
 
 impl<'a> Tie<'a> {
@@ -286,44 +276,58 @@ impl<C: Consumer> Tied<'_, '_, C> {
             ..
         } = &mut *self.tie;
         let hart = harts.of(id);
+        let is_loose = hart.loose || !reported.each;
+        let available = hart.available();
         let mut flow = ControlFlow::Continue(());
-        let held = core::mem::take(&mut hart.held);
-        let (mut given, mut is_each) = (0, false);
-        for held in held.all() {
+        let (mut given, mut used, mut is_each) = (0, 0, false);
+        let is_plain = hart.waiting.is_empty();
+        let mut plain = match is_plain {
+            true => hart.plain.first(available),
+            false => &[],
+        };
+        for held in hart.held.all() {
             let Held::Slice { plan, next } = *held else {
                 break;
             };
-            let Some(plan) = slices.get(plan) else {
+            let Some(slice) = slices.slice(plan, next) else {
                 break;
             };
-            let fit = match hart.loose || !reported.each {
-                true => FitSlice::Yes(0),
-                false => fit_slice(hart, slices, &plan),
-            };
-            match fit {
-                FitSlice::Yes(0) => {
-                    slices.set_next(&plan, next);
-                    let runs = slices.runs(&plan);
-                    flow = both(flow, self.out.kept_runs(id, plan.kept, runs));
-                }
-                FitSlice::Yes(count) => {
-                    slices.set_next(&plan, next);
-                    let tied = (slices.runs(&plan), count);
-                    flow = both(
-                        flow,
-                        give_slice(&mut self.out, id, hart, slices, &plan, tied),
-                    );
-                }
-                FitSlice::Later => break,
-                FitSlice::Each => {
+            let count = slice.expected.len();
+            if is_loose || slice.is_exact && count == 0 {
+                flow = both(flow, self.out.kept_runs(id, slice.kept, slice.runs));
+                given += 1;
+                continue;
+            }
+            if !slice.is_exact || available - used < count {
+                is_each = !slice.is_exact || !hart.syncs.is_empty();
+                break;
+            }
+            let accesses = if is_plain {
+                let (own, rest) = plain.split_at_checked(count).unwrap_or_default();
+                if !are_expected(own, slice.expected) {
                     is_each = true;
                     break;
                 }
-            }
+                plain = rest;
+                Accesses::Plain(own, slice.expected)
+            } else {
+                let own = hart.waiting.part_mut(used, count);
+                if !assign(slice.expected, own) {
+                    is_each = true;
+                    break;
+                }
+                Accesses::Any(own)
+            };
+            let tied = slice.with(accesses);
+            flow = both(flow, self.out.tied_runs(id, &tied));
+            used += count;
             given += 1;
         }
-        hart.held = held;
         hart.held.drop(given);
+        match is_plain {
+            true => hart.take_plain(used),
+            false => hart.take(used),
+        }
         if is_each {
             hart.detach_first(slices);
         }
@@ -505,58 +509,6 @@ impl Tie<'_> {
     }
 }
 
-/// Finds the accesses of a slice of runs among those that wait, if they are all there.
-#[inline]
-fn fit_slice(hart: &mut Hart, slices: &SlicePlans, plan: &SlicePlan) -> FitSlice {
-    if !plan.is_exact {
-        return FitSlice::Each;
-    }
-    let count = plan.count();
-    if hart.available() < count {
-        return match hart.syncs.is_empty() {
-            true => FitSlice::Later,
-            false => FitSlice::Each,
-        };
-    }
-    let fits = match hart.waiting.is_empty() {
-        true => are_expected(hart.plain.first(count), slices.expected(plan)),
-        false => slices.assign(plan, hart.waiting.first_mut(count)),
-    };
-    match fits {
-        true => FitSlice::Yes(count),
-        false => FitSlice::Each,
-    }
-}
-
-/// Gives the runs of a plan with their accesses: the first so many of those that wait.
-#[inline]
-fn give_slice(
-    out: &mut impl Consumer,
-    id: HartId,
-    hart: &mut Hart,
-    slices: &SlicePlans,
-    plan: &SlicePlan,
-    (runs, count): (&[Run], usize),
-) -> ControlFlow<()> {
-    let is_plain = hart.waiting.is_empty();
-    let accesses = match is_plain {
-        true => Accesses::Plain(hart.plain.first(count), slices.expected(plan)),
-        false => Accesses::Any(hart.waiting.first(count)),
-    };
-    let tied = TiedRuns {
-        kept: plan.kept,
-        runs,
-        ends: slices.ends(plan),
-        accesses,
-    };
-    let flow = out.tied_runs(id, &tied);
-    match is_plain {
-        true => hart.take_plain(count),
-        false => hart.take(count),
-    }
-    flow
-}
-
 impl<C: Consumer> Consumer for Tied<'_, '_, C> {
     fn accesses(&mut self, id: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
         let hart = self.tie.harts.of(id);
@@ -631,27 +583,8 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
             Some(number) => number,
             None => self.tie.examine(id, kept, runs),
         };
-        let Tie {
-            harts,
-            slices,
-            reported,
-            ..
-        } = &mut *self.tie;
-        let hart = harts.of(id);
+        let hart = self.tie.harts.of(id);
         let waits = !hart.held.is_empty();
-        if !waits {
-            if hart.loose || !reported.each {
-                return self.out.kept_runs(id, kept, runs);
-            }
-            if let Some(plan) = slices.get(number)
-                && let FitSlice::Yes(count) = fit_slice(hart, slices, &plan)
-            {
-                if count == 0 {
-                    return self.out.kept_runs(id, kept, runs);
-                }
-                return give_slice(&mut self.out, id, hart, slices, &plan, (runs, count));
-            }
-        }
         hart.held.push(Held::Slice {
             plan: number,
             next: runs.last().map_or(0, |last| last.next),

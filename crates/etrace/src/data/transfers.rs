@@ -22,11 +22,13 @@ pub(crate) const WINDOW: usize = MAX_PAYLOAD + 1;
 const BATCH: usize = 128;
 
 /// Loads and stores of one layout.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transfers {
+    /// What all of the following is made of.
+    made_of: (DataLayout, DataConfig),
     /// By the first bits of a packet: `format`, `size` and `diff`, and as many of what
     /// follows as `data_len` may have.
-    shapes: Box<[Shape; SHAPES]>,
+    shapes: Box<[Shape]>,
     /// The bits by which a shape is found.
     first: u64,
     /// How many bits `format`, `size` and `diff` have.
@@ -38,8 +40,12 @@ pub(crate) struct Transfers {
     xlen: Xlen,
 }
 
-/// Shapes: `format`, `size` and `diff` have at most eight bits, `data_len` three.
-const SHAPES: usize = 1 << 11;
+/// The table need not be compared.
+impl PartialEq for Transfers {
+    fn eq(&self, other: &Transfers) -> bool {
+        (self.made_of, self.xlen) == (other.made_of, other.xlen)
+    }
+}
 
 /// What packets have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,10 +105,10 @@ impl Shape {
     };
 
     /// Of a load or store of this format; `head` is the number of bits of its first
-    /// fields, `len` its `data_len`.
+    /// fields.
     fn new(
         (format, size, diff): (u64, u8, u8),
-        (head, len): (u8, u8),
+        head: u8,
         content: Content,
         config: &DataConfig,
     ) -> Shape {
@@ -120,17 +126,15 @@ impl Shape {
             return Shape::OTHER;
         };
         let refers = data != Sent::Full;
-        let bits = 8 * (len + 1);
-        let (start, end) = match content {
-            Content::Both => (head + size, head + size + bits),
-            Content::Address | Content::Data => (head, head),
+        let start = match content {
+            Content::Both => head + size,
+            Content::Address | Content::Data => head,
         };
         let shift = if format & 1 == 0 { size } else { 0 };
-        let needs = History::bases(size, moves, refers);
         Shape {
             value: value_mask(size),
             place: u64::MAX << shift,
-            needs: if end > 64 { needs | LONG } else { needs },
+            needs: History::bases(size, moves, refers),
             gives: History::bases(size, has_address, has_data),
             form,
             size,
@@ -138,10 +142,28 @@ impl Shape {
             data_base: if refers { size } else { NOTHING },
             adds: data == Sent::Difference,
             start,
-            end,
-            unused: 64 - bits,
-            skip: (end - shift).min(63),
+            end: start,
+            unused: 0,
+            skip: start - shift,
             shift,
+        }
+    }
+
+    /// The same where these bits follow: `data_len`, as many as `size` says.
+    const fn with_length(self, bits: u8) -> Shape {
+        let sent = 8 * ((bits & ((1 << self.size) - 1)) + 1);
+        let end = self.start + sent;
+        let skip = end - self.shift;
+        Shape {
+            end,
+            needs: if end > 64 {
+                self.needs | LONG
+            } else {
+                self.needs
+            },
+            unused: 64 - sent,
+            skip: if skip > 63 { 63 } else { skip },
+            ..self
         }
     }
 }
@@ -187,18 +209,29 @@ impl Transfers {
             Content::Both => 3,
             Content::Address | Content::Data => 0,
         };
-        let mut shapes = Box::new([Shape::OTHER; SHAPES]);
-        let all = shapes.iter_mut().zip(0u64..1 << (head + lengths));
-        for (shape, bits) in all {
+        let mut shapes = alloc::vec![Shape::OTHER; 1 << (head + lengths)].into_boxed_slice();
+        for bits in 0..1u64 << head {
             let mut rest = bits;
             let fields = widths.map(|width| {
                 let field = rest & mask(width.into());
                 rest >>= width;
                 field
             });
-            *shape = shape_of(fields, (head, rest), &layout, content, data);
+            let shape = shape_of(fields, head, &layout, content, data);
+            if shape.form == PlainForm::ABSENT {
+                continue;
+            }
+            for length in 0..1 << lengths {
+                if let Some(place) = shapes.get_mut(bits as usize | usize::from(length) << head) {
+                    *place = match content {
+                        Content::Both => shape.with_length(length),
+                        Content::Address | Content::Data => shape,
+                    };
+                }
+            }
         }
         Some(Transfers {
+            made_of: (layout, *data),
             shapes,
             first: mask((head + lengths).into()),
             head: head.into(),
@@ -302,7 +335,7 @@ impl Transfers {
         // The bits that were sent, the last of which is repeated.
         let unused = 64 - 8 * len as u32;
         let all = (first << (unused & 63)) as i64 >> (unused & 63);
-        let shape = self.shape(all as u64);
+        let shape = self.shape(all as u64)?;
         if shape.needs & !last.known != 0 {
             return None;
         }
@@ -326,9 +359,8 @@ impl Transfers {
 
     /// What the first bits say.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // eleven bits
-    fn shape(&self, bits: u64) -> &Shape {
-        &self.shapes[(bits & self.first) as usize & (SHAPES - 1)]
+    fn shape(&self, bits: u64) -> Option<&Shape> {
+        self.shapes.get((bits & self.first) as usize)
     }
 
     /// The access that these fields mean: data, and the address in bytes with any bits below
@@ -381,7 +413,7 @@ impl Transfers {
         last: &mut Last,
     ) -> Option<PlainAccess> {
         let first = word(payload, 0)?;
-        let shape = self.shape(first);
+        let shape = self.shape(first)?;
         if shape.needs & !(last.known | LONG) != 0 {
             return None;
         }
@@ -400,7 +432,7 @@ impl Transfers {
             return None;
         }
         let address = word(payload, (end / 8) as usize)? >> (end % 8);
-        let unused = 64 - sent & 63;
+        let unused = (64 - sent) & 63;
         let address = (address << unused) as i64 >> unused;
         let data = (data << (shape.unused & 63)) as i64 >> (shape.unused & 63);
         Some(self.restore::<WHAT>((data, address << (shape.shift & 63)), shape, last))
@@ -469,11 +501,10 @@ const DATA: u8 = 3;
 /// As [`USUAL`], but neither address nor data is looked at.
 const FORM: u8 = 4;
 
-/// What the first fields of a packet say: `format`, `size` and `diff`, and the bits after
-/// them.
+/// What the first fields of a packet say: `format`, `size` and `diff`.
 fn shape_of(
     [format, size, diff]: [u64; 3],
-    (head, rest): (u8, u64),
+    head: u8,
     layout: &DataLayout,
     content: Content,
     config: &DataConfig,
@@ -485,10 +516,7 @@ fn shape_of(
         // With classes the first fields are others, and may have more bits.
         _ if layout.mmacas => Shape::OTHER,
         0..=3 if fits && !split && !reserved => {
-            // `data_len` has as many bits as `size` says.
-            let len = (rest & mask(size as u32)) as u8;
-            let fields = (format, size as u8, diff as u8);
-            Shape::new(fields, (head, len), content, config)
+            Shape::new((format, size as u8, diff as u8), head, content, config)
         }
         _ => Shape::OTHER,
     }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::runs::{Accesses, TiedRuns};
 use crate::{
     AccessKind, DataAccess, Image, Kept, Part, PlainAccess, PlainForm, Reported, Run, SpaceId,
     Touch,
@@ -198,8 +199,8 @@ struct Store {
 
 /// The accesses of all runs of a slice.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SlicePlan {
-    pub(super) kept: Kept,
+struct SlicePlan {
+    kept: Kept,
     /// In the list of all accesses.
     from: u32,
     count: u32,
@@ -207,15 +208,7 @@ pub(super) struct SlicePlan {
     first: u32,
     len: u32,
     /// Each access is made, and of the kind that is expected.
-    pub(super) is_exact: bool,
-}
-
-impl SlicePlan {
-    /// How many accesses.
-    #[inline]
-    pub(super) const fn count(&self) -> usize {
-        self.count as usize
-    }
+    is_exact: bool,
 }
 
 /// Stores that are known. A decoder has three.
@@ -227,12 +220,6 @@ impl SlicePlans {
     pub(super) fn find(&self, kept: Kept) -> Option<u32> {
         let store = self.stores.iter().find(|s| s.number == kept.store())?;
         store.known.get(kept.index() as usize)?.checked_sub(1)
-    }
-
-    /// The plan with this number.
-    #[inline]
-    pub(super) fn get(&self, plan: u32) -> Option<SlicePlan> {
-        self.plans.get(plan as usize).copied()
     }
 
     /// Whether there are so many that they should be forgotten.
@@ -292,52 +279,63 @@ impl SlicePlans {
         &mut self.stores[at].known
     }
 
-    /// The last run of a plan went there.
-    #[inline]
-    pub(super) fn set_next(&mut self, plan: &SlicePlan, next: u64) {
-        let last = (plan.first + plan.len).wrapping_sub(1);
-        if let Some(last) = self.runs.get_mut(last as usize) {
+    /// The runs of a plan, of which the last went to `next`, and their accesses.
+    #[inline(always)]
+    pub(super) fn slice(&mut self, plan: u32, next: u64) -> Option<Slice<'_>> {
+        let plan = self.plans.get(plan as usize)?;
+        let first = plan.first as usize;
+        let all = first..first + plan.len as usize;
+        let runs = self.runs.get_mut(all.clone())?;
+        if let Some(last) = runs.last_mut() {
             last.next = next;
         }
-    }
-
-    /// The runs of a plan.
-    #[inline]
-    pub(super) fn runs(&self, plan: &SlicePlan) -> &[Run] {
-        let first = plan.first as usize;
-        let runs = self.runs.get(first..first + plan.len as usize);
-        runs.unwrap_or_default()
-    }
-
-    /// How many accesses there are up to the end of each run of a plan.
-    #[inline]
-    pub(super) fn ends(&self, plan: &SlicePlan) -> &[u32] {
-        let first = plan.first as usize;
-        let ends = self.ends.get(first..first + plan.len as usize);
-        ends.unwrap_or_default()
-    }
-
-    /// The accesses of a plan.
-    #[inline]
-    pub(super) fn expected(&self, plan: &SlicePlan) -> &[Expected] {
         let from = plan.from as usize;
-        let expected = self.expected.get(from..from + plan.count());
-        expected.unwrap_or_default()
+        Some(Slice {
+            kept: plan.kept,
+            runs,
+            ends: self.ends.get(all)?,
+            expected: self.expected.get(from..from + plan.count as usize)?,
+            is_exact: plan.is_exact,
+        })
     }
+}
 
-    /// Gives accesses, as many as a plan has, their instructions, if all of them are the
-    /// expected ones and complete.
-    pub(super) fn assign(&self, plan: &SlicePlan, accesses: &mut [DataAccess]) -> bool {
-        for (expected, data) in self.expected(plan).iter().zip(accesses) {
-            let access = &data.access;
-            let same = access.kind == expected.kind && access.size == expected.size;
-            if !same || data.part != Part::Whole {
-                return false;
-            }
-            data.insn = Some(expected.insn);
+/// Runs with the accesses that their instructions make.
+pub(super) struct Slice<'a> {
+    pub(super) kept: Kept,
+    pub(super) runs: &'a [Run],
+    /// How many accesses there are up to the end of each run.
+    ends: &'a [u32],
+    pub(super) expected: &'a [Expected],
+    /// Each access is made, and of the kind that is expected.
+    pub(super) is_exact: bool,
+}
+
+impl<'a> Slice<'a> {
+    /// The runs with these accesses.
+    #[inline(always)]
+    pub(super) const fn with(&self, accesses: Accesses<'a>) -> TiedRuns<'a> {
+        TiedRuns {
+            kept: self.kept,
+            runs: self.runs,
+            ends: self.ends,
+            accesses,
         }
-        true
     }
+}
+
+/// Gives accesses, as many as are expected, their instructions, if all of them are the
+/// expected ones and complete.
+pub(super) fn assign(expected: &[Expected], accesses: &mut [DataAccess]) -> bool {
+    for (expected, data) in expected.iter().zip(accesses) {
+        let access = &data.access;
+        let same = access.kind == expected.kind && access.size == expected.size;
+        if !same || data.part != Part::Whole {
+            return false;
+        }
+        data.insn = Some(expected.insn);
+    }
+    true
 }
 
 /// Whether accesses are the expected ones, as far as there are as many.

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::plans::SlicePlans;
+use super::plans::{Slice, SlicePlans};
 use crate::{
     AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, PlainAccess, Run, SpaceId,
 };
@@ -113,6 +113,13 @@ impl<T: Copy> Row<T> {
     pub(super) fn first_mut(&mut self, count: usize) -> &mut [T] {
         let first = self.items.get_mut(self.head..self.head + count);
         first.unwrap_or_default()
+    }
+
+    /// So many after the first `from`, to be changed; none if there are fewer.
+    #[inline]
+    pub(super) fn part_mut(&mut self, from: usize, count: usize) -> &mut [T] {
+        let from = self.head + from;
+        self.items.get_mut(from..from + count).unwrap_or_default()
     }
 
     /// All of them.
@@ -251,10 +258,8 @@ impl Hart {
     #[cold]
     pub(super) fn detach_first(&mut self, plans: &mut SlicePlans) {
         if let Some(Held::Slice { plan, next }) = self.held.front().copied()
-            && let Some(plan) = plans.get(plan)
+            && let Some(Slice { runs, .. }) = plans.slice(plan, next)
         {
-            plans.set_next(&plan, next);
-            let runs = plans.runs(&plan);
             self.runs.push_front(runs);
             if let Some(first) = self.held.front_mut() {
                 *first = Held::Runs(runs.len());
@@ -269,11 +274,9 @@ impl Hart {
         for held in self.held.all_mut() {
             match *held {
                 Held::Slice { plan, next } => {
-                    let Some(plan) = plans.get(plan) else {
+                    let Some(Slice { runs: own, .. }) = plans.slice(plan, next) else {
                         continue;
                     };
-                    plans.set_next(&plan, next);
-                    let own = plans.runs(&plan);
                     runs.extend(own);
                     *held = Held::Runs(own.len());
                 }
