@@ -11,7 +11,7 @@ use hartrace_flow::{
     TrapStep, Wants,
 };
 use hartrace_hart::Machine;
-use hartrace_isa::{Isa, csr};
+use hartrace_isa::{Isa, MRET, SRET, csr};
 use hartrace_logs::{Entry, EntryOptions, EntrySteps, LineErrorKind, Rvfi};
 use hartrace_print::diagnostic::Diagnostic;
 use hartrace_print::verify::{Facts, Form, Places, Report};
@@ -19,9 +19,6 @@ use hartrace_tandem::verify::{Difference, Field, Lockstep, Mismatch, Retired};
 use hartrace_tandem::{Encoder, Group, Problem};
 use std::ops::ControlFlow;
 use std::path::Path;
-
-const MRET: u32 = 0x3020_0073;
-const SRET: u32 = 0x1020_0073;
 
 /// What the port of a core shows, and what is checked besides the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -99,17 +99,7 @@ pub(crate) fn in_slices(
     accesses: impl Iterator<Item = DataAccess>,
     mut give: impl FnMut(&[DataAccess]),
 ) {
-    let mut room = [DataAccess::of(
-        0,
-        Access {
-            kind: AccessKind::Load,
-            size: 0,
-            addr: 0,
-            paddr: None,
-            data: None,
-            operand: None,
-        },
-    ); SLICE];
+    let mut room = [DataAccess::of(0, Access::default()); SLICE];
     let mut accesses = accesses;
     loop {
         let mut count = 0;

@@ -3,6 +3,11 @@
 
 use crate::{Ext, Isa, Reg, Xlen};
 
+/// `mret`.
+pub const MRET: u32 = 0x3020_0073;
+/// `sret`.
+pub const SRET: u32 = 0x1020_0073;
+
 /// Length in bytes of the instruction that starts with this 16-bit parcel:
 /// 2, 4, 6, 8, or 10 to 22 for the longer forms of the base specification.
 ///
@@ -155,9 +160,7 @@ impl Flow {
             },
             0x73 => match bits {
                 0x0000_0073 | 0x0010_0073 => Flow::Trap,
-                0x3020_0073 | 0x1020_0073 | 0x0020_0073 | 0x7020_0073 | 0x7b20_0073 => {
-                    Flow::TrapReturn
-                }
+                MRET | SRET | 0x0020_0073 | 0x7020_0073 | 0x7b20_0073 => Flow::TrapReturn,
                 _ => Flow::Seq,
             },
             _ => Flow::Seq,

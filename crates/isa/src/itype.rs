@@ -1,6 +1,6 @@
 //! The instruction type of the trace ingress port, derived from [`Flow`].
 
-use crate::{Flow, Link};
+use crate::{Flow, Link, MRET};
 
 /// `itype`: how a block of retired instructions ended (E-Trace table 4.1).
 ///
@@ -250,7 +250,6 @@ impl Flow {
 }
 
 const ECALL: u32 = 0x0000_0073;
-const MRET: u32 = 0x3020_0073;
 const MNRET: u32 = 0x7020_0073;
 
 const fn direct(link: Link, table: ItypeTable) -> Itype {

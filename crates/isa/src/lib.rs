@@ -52,7 +52,7 @@ mod text;
 
 pub use decode::{Inst, decode};
 pub use encoding::{Encoding, encodings};
-pub use flow::{Const, Flow, Link, length};
+pub use flow::{Const, Flow, Link, MRET, SRET, length};
 pub use isa::{Ext, Isa, IsaError, Xlen};
 pub use itype::{Itype, ItypeTable};
 pub use op::{Op, Short};

@@ -31,6 +31,7 @@ use alloc::vec::Vec;
 
 use hartrace_flow::{Effects, Insn, Mode, RegWrite, Signal, Step};
 use hartrace_isa::csr::{MCOUNTINHIBIT, MINSTRET, MINSTRETH};
+use hartrace_isa::{MRET, SRET};
 
 use crate::config::{Config, ConfigError, PcForm, PcStyle};
 use crate::elements::Elements;
@@ -463,7 +464,7 @@ impl Encoder {
 
 /// mret and sret.
 const fn is_trap_return(bits: u32) -> bool {
-    matches!(bits, 0x3020_0073 | 0x1020_0073)
+    matches!(bits, MRET | SRET)
 }
 
 /// Signals a trace says nothing about.

@@ -4,12 +4,9 @@ use super::fields::Rvfi;
 use super::find::{Bits, Lane, Plan};
 use super::read::{At, Fault, Show, Shown};
 use hartrace_flow::{Cause, Mode, RegId};
-use hartrace_isa::{Xlen, csr};
+use hartrace_isa::{MRET, SRET, Xlen, csr};
 use hartrace_logs::{Entry, EntryAccess, EntryTrap, LineErrorKind, access_size};
 use hartrace_wave::WaveError;
-
-const MRET: u32 = 0x3020_0073;
-const SRET: u32 = 0x1020_0073;
 
 /// The state of the port between edges.
 pub(super) struct RvfiPort {

@@ -117,8 +117,8 @@ impl Words {
     }
 
     /// The payload of the packet for an access, and its length in bytes: what follows in it
-    /// means nothing. `None` for other
-    /// accesses, and for those that refer to none before, or are too long.
+    /// means nothing. `None` for other accesses, and for those that refer to none before, or
+    /// are too long.
     #[inline(always)]
     pub(super) fn write(&self, access: &Access, history: &mut History) -> Option<(u128, u32)> {
         let (kind, size) = (access.kind as u8, access.size);

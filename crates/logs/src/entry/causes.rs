@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use hartrace_flow::erase::Dyn;
 use hartrace_flow::{Cause, Effects, HartId, Mode, Step};
-use hartrace_isa::csr;
+use hartrace_isa::{MRET, SRET, csr};
 
 use super::Out;
 
@@ -104,9 +104,6 @@ impl Waiting {
         }
     }
 }
-
-const MRET: u32 = 0x3020_0073;
-const SRET: u32 = 0x1020_0073;
 
 /// The cause that an instruction has read into a register: `csrr` and the like of
 /// the register of its own mode.

@@ -1,6 +1,6 @@
 //! The state kept for one hart between two entries.
 
-use hartrace_isa::{Flow, Isa};
+use hartrace_isa::{Flow, Isa, MRET, SRET};
 
 use super::causes::{Waiting, cause_read};
 use super::effects::{MemoryOp, Parts, Shadow, complete};
@@ -670,8 +670,6 @@ impl Held {
 }
 
 pub(crate) const C_EBREAK: u32 = 0x9002;
-const MRET: u32 = 0x3020_0073;
-const SRET: u32 = 0x1020_0073;
 
 /// Whether a trap is taken before its instruction is there.
 pub(super) const fn prevents_fetch(cause: Cause) -> bool {

@@ -1,14 +1,11 @@
 //! Privilege modes that no entry has, and addresses that returns lead to: what decides on
 //! them.
 
-use hartrace_isa::csr;
+use hartrace_isa::{MRET, SRET, csr};
 
 use super::Entry;
 use super::effects::Shadow;
 use hartrace_flow::{Cause, Mode};
-
-const MRET: u32 = 0x3020_0073;
-const SRET: u32 = 0x1020_0073;
 
 /// Fields of `mstatus`.
 const MPP: u64 = 3 << 11;

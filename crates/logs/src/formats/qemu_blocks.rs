@@ -21,7 +21,7 @@ use crate::LineErrorKind as Kind;
 use crate::entry::EntryTrap;
 use crate::scan::{Fault, Scan};
 use hartrace_flow::{Cause, HartId, Mode, Touch};
-use hartrace_isa::{Flow, Isa, Xlen, length};
+use hartrace_isa::{Flow, Isa, MRET, SRET, Xlen, length};
 
 /// Instructions of a block at most (`TCG_MAX_INSNS`).
 const LONGEST: usize = 512;
@@ -162,10 +162,7 @@ impl Blocks {
             true => Cause::Interrupt(Some(code)),
             false => Cause::Exception(Some(code)),
         };
-        let returned = to
-            .entry
-            .bits
-            .is_some_and(|b| matches!(b, 0x3020_0073 | 0x1020_0073));
+        let returned = to.entry.bits.is_some_and(|b| matches!(b, MRET | SRET));
         let entry = to.begin(epc, None);
         (entry.hart, entry.mode) = (hart, mode.filter(|_| !returned));
         entry.trap = Some(EntryTrap { cause, tval });

@@ -18,7 +18,7 @@ use crate::entry::{EntryAccess, EntryTrap};
 use crate::scan::{Fault, Name, Scan, cause_of, mode_named, register};
 use crate::text::prefixed_hex;
 use hartrace_flow::Cause;
-use hartrace_isa::{Xlen, csr};
+use hartrace_isa::{MRET, SRET, Xlen, csr};
 
 #[derive(Default)]
 pub(super) struct Sail {
@@ -257,7 +257,7 @@ impl Sail {
 
 /// mret and sret.
 const fn is_return(bits: u32) -> bool {
-    matches!(bits, 0x3020_0073 | 0x1020_0073)
+    matches!(bits, MRET | SRET)
 }
 
 const EXCEPTIONS: [(&[u8], u32); 22] = [

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hartrace_isa::{Ext, Isa, Xlen, csr};
+use hartrace_isa::{Ext, Isa, MRET, Xlen, csr};
 
 use super::line::{DEBUGGER_HALTED, DEBUGGER_RESUMED, DEBUGGER_WROTE, TRAPS};
 use crate::Put;
@@ -401,7 +401,7 @@ fn shown(write: &RegWrite) -> Shown {
 }
 
 fn is_mret(bits: u32) -> bool {
-    bits == 0x3020_0073
+    bits == MRET
 }
 
 impl Observer for SpikeWriter<'_> {

@@ -4,7 +4,7 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{Mode, Model, Place, Step};
-use hartrace_isa::csr;
+use hartrace_isa::{MRET, SRET, csr};
 
 use super::Core;
 use super::judge::{Ask, Found, differ};
@@ -15,9 +15,6 @@ use crate::register::Register;
 
 /// The interrupts that the architecture defines for every hart, the likeliest first.
 const USUAL: [u32; 6] = [7, 3, 11, 5, 1, 9];
-
-const MRET: u32 = 0x3020_0073;
-const SRET: u32 = 0x1020_0073;
 
 /// The mode that the model is in.
 fn mode_of(model: &dyn Model) -> Option<Mode> {
