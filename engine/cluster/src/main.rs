@@ -2,6 +2,7 @@
 //! `hartrace sql --scheduler`.
 
 mod executor;
+mod graph;
 mod logs;
 mod scheduler;
 mod slots;

@@ -60,6 +60,8 @@ pub(crate) async fn run(args: &Args) -> Result<(), Error> {
         expire_dead_executor_interval_seconds: (args.executor_timeout / 5).max(1),
         // The client of a query without any executor does not wait that long.
         no_executors_grace_period_seconds: args.executor_timeout.max(60),
+        // Each executor that is lost may cost one.
+        stage_max_failures: 16,
         grpc_server_max_decoding_message_size: MESSAGE,
         grpc_server_max_encoding_message_size: MESSAGE,
         grpc_client_max_message_size: MESSAGE,

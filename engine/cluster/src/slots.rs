@@ -5,8 +5,10 @@
 //! them the tasks that other executors run for these stages; such a task is not known any more when
 //! it reports, and its slot would be taken for ever. An executor with one slot would then never get
 //! a task again, and the query would wait without end. So the slots are compared with the tasks
-//! that really run before any are given away.
+//! that really run before any are given away. New jobs are met here, too, so this is where their
+//! graphs are wrapped.
 
+use crate::graph::RowsOnce;
 use async_trait::async_trait;
 use ballista_core::JobId;
 use ballista_core::error::Result;
@@ -14,17 +16,20 @@ use ballista_core::serde::protobuf::ExecutorHeartbeat;
 use ballista_core::serde::scheduler::{ExecutorData, ExecutorMetadata};
 use ballista_scheduler::cluster::{BoundTask, ClusterState, ClusterStateEventStream, ExecutorSlot};
 use ballista_scheduler::config::TaskDistributionPolicy;
+use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
 use ballista_scheduler::state::task_manager::JobInfoCache;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use tokio::sync::Mutex;
+use std::sync::{Arc, Weak};
+use tokio::sync::{Mutex, RwLock};
 
 type Jobs = HashMap<JobId, JobInfoCache>;
 
-/// The executors of a cluster, with slots that are not lost.
+/// The executors of a cluster, with slots that are not lost, and jobs whose rows come once.
 pub(crate) struct Slots {
     executors: Arc<dyn ClusterState>,
     counts: Mutex<HashMap<String, Count>>,
+    /// The graphs that are wrapped.
+    jobs: Mutex<HashMap<JobId, Weak<RwLock<ExecutionGraphBox>>>>,
 }
 
 /// The slots of an executor.
@@ -40,6 +45,21 @@ impl Slots {
         Slots {
             executors,
             counts: Mutex::default(),
+            jobs: Mutex::default(),
+        }
+    }
+
+    /// Wraps the graphs of new jobs: none of their tasks has been given away yet.
+    async fn wrap(&self, active: &Jobs) {
+        let mut jobs = self.jobs.lock().await;
+        jobs.retain(|_, graph| graph.strong_count() > 0);
+        for (id, job) in active {
+            if !jobs.contains_key(id) {
+                jobs.insert(id.clone(), Arc::downgrade(&job.execution_graph));
+                let mut graph = job.execution_graph.write().await;
+                let once = RowsOnce::new(graph.cloned());
+                *graph = Box::new(once);
+            }
         }
     }
 }
@@ -99,6 +119,7 @@ impl ClusterState for Slots {
         active_jobs: Arc<Jobs>,
         executors: Option<HashSet<String>>,
     ) -> Result<Vec<BoundTask>> {
+        self.wrap(&active_jobs).await;
         let mut counts = self.counts.lock().await;
         let found = found(&mut counts, &occupied(&active_jobs).await);
         self.executors.unbind_tasks(found).await?;

@@ -1,23 +1,18 @@
 //! Commands that are programs of their own.
 
-use crate::{hartrace, text};
+use crate::{Alone, hartrace, text};
 
 /// One line says how to install what is missing.
 #[test]
 fn a_program_that_is_not_installed() {
+    let alone = Alone::new();
     for (name, folder_name) in [
         ("export", "export"),
         ("sql", "sql"),
         ("scheduler", "cluster"),
         ("executor", "cluster"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = hartrace();
-        let output = command
-            .arg(name)
-            .env("PATH", folder.path())
-            .output()
-            .unwrap();
+        let output = alone.hartrace().arg(name).output().unwrap();
         let message = text(&output.stderr);
         assert!(message.contains("error[HT0009]"), "{message}");
         let help = format!("run `cargo install --path engine/{folder_name}`");

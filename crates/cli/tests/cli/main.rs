@@ -75,6 +75,24 @@ fn hartrace() -> Command {
     command
 }
 
+/// `hartrace` in a folder of its own, where none of the programs that it starts is installed.
+struct Alone(tempfile::TempDir);
+
+impl Alone {
+    fn new() -> Alone {
+        let program = Path::new(env!("CARGO_BIN_EXE_hartrace"));
+        let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+        std::fs::hard_link(program, folder.path().join("hartrace")).unwrap();
+        Alone(folder)
+    }
+
+    fn hartrace(&self) -> Command {
+        let mut command = Command::new(self.0.path().join("hartrace"));
+        command.env("PATH", self.0.path()).stdin(Stdio::null());
+        command
+    }
+}
+
 fn run<S: AsRef<OsStr>>(args: &[S]) -> Output {
     hartrace().args(args).output().unwrap()
 }

@@ -151,10 +151,12 @@ fn the_index_and_the_book_list_every_page() {
 /// `docs/commands.md` is the help of every command.
 #[test]
 fn the_page_of_commands_is_their_help() {
-    use crate::{hartrace, text};
+    use crate::{Alone, text};
     use std::fmt::Write as _;
+    let alone = Alone::new();
     let help = |command: &[&str]| {
-        let output = hartrace()
+        let output = alone
+            .hartrace()
             .args(command)
             .arg("--help")
             .env("COLUMNS", "100")
