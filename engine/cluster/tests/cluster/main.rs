@@ -327,8 +327,12 @@ fn executors_come_and_go() {
     let mut executors = vec![cluster.executor(), cluster.executor()];
     let answers = thread::scope(|scope| {
         let answers = scope.spawn(|| cluster.on_cluster(&queries, &traces));
-        while !answers.is_finished() {
-            thread::sleep(Duration::from_secs(2));
+        // Two shortly after each other, then time enough to find that they are lost, and to go on.
+        for seconds in [2, 10].into_iter().cycle().take(12) {
+            thread::sleep(Duration::from_secs(seconds));
+            if answers.is_finished() {
+                break;
+            }
             drop(executors.remove(0));
             executors.push(cluster.executor());
         }
