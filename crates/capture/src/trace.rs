@@ -5,6 +5,7 @@
 mod blocks;
 mod cause;
 mod census;
+mod checker;
 mod code;
 mod decoder;
 mod drive;

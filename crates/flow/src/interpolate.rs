@@ -10,6 +10,9 @@ use crate::{Consumer, Event, Exit, HartId, Image, Packer, Run, SpaceId, Unpacker
 /// Events that are kept until the next timestamp.
 const MOST: usize = 1 << 20;
 
+/// Places for runs that were looked at, a power of two.
+const RECENT: usize = 1 << 10;
+
 /// The instruction `wfi`.
 const WFI: u32 = 0x1050_0073;
 
@@ -34,9 +37,19 @@ struct State<'a> {
     image: &'a Image,
     harts: PerHart<Hart>,
     spread: Spread,
-    /// The `wfi` in each run, by the start and the length of the run.
-    waits: BTreeMap<(u64, u32), Option<Wait>>,
+    waits: Waits,
 }
+
+/// The `wfi` in each run, by the start and the length of the run.
+#[derive(Default)]
+struct Waits {
+    all: BTreeMap<Key, Option<Wait>>,
+    /// Those that were asked for last: [`RECENT`] places, or none yet.
+    recent: Vec<(Key, Option<Wait>)>,
+}
+
+/// Start and instructions of a run.
+type Key = (u64, u32);
 
 /// What was estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +82,7 @@ impl<'a, C: Consumer> Interpolate<'a, C> {
             image,
             harts: PerHart::default(),
             spread: Spread::default(),
-            waits: BTreeMap::new(),
+            waits: Waits::default(),
         };
         Interpolate { inner, state }
     }
@@ -190,10 +203,7 @@ impl State<'_> {
         self.spread.insns += hart.insns;
         self.spread.longest = self.spread.longest.max(hart.insns);
         let (image, waits) = (self.image, &mut self.waits);
-        let mut wait_in = |run: &Run| {
-            let key = (run.start, run.insns);
-            *waits.entry(key).or_insert_with(|| Wait::find(image, run))
-        };
+        let mut wait_in = |run: &Run| waits.of(run, image);
         hart.spread(id, (since, time), &mut wait_in, out)
     }
 
@@ -251,9 +261,9 @@ impl Hart {
             }
             Some(_) => self.usual(insns).min(elapsed),
         };
-        let share = |done: u64| {
-            let part = u128::from(running) * u128::from(done) / u128::from(insns.max(1));
-            u64::try_from(part).unwrap_or(u64::MAX)
+        let share = |done: u64| match done {
+            0 => 0,
+            _ => part(running, done, insns.max(1)),
         };
         let (mut done, mut waited) = (0, 0);
         let mut flow = ControlFlow::Continue(());
@@ -299,9 +309,39 @@ impl Hart {
         let (time, all) = self.known;
         match all {
             0 => insns,
-            _ => u64::try_from(u128::from(insns) * u128::from(time) / u128::from(all))
-                .unwrap_or(u64::MAX),
+            _ => part(insns, time, all),
         }
+    }
+}
+
+/// `a * b / all`.
+fn part(a: u64, b: u64, all: u64) -> u64 {
+    match a.checked_mul(b) {
+        Some(product) => product / all,
+        None => {
+            let part = u128::from(a) * u128::from(b) / u128::from(all);
+            u64::try_from(part).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+impl Waits {
+    fn of(&mut self, run: &Run, image: &Image) -> Option<Wait> {
+        let key = (run.start, run.insns);
+        if self.recent.is_empty() {
+            // No run has no instructions.
+            self.recent.resize(RECENT, ((0, 0), None));
+        }
+        // Addresses are even; runs that begin at the same one differ in length.
+        let place = (run.start >> 1) ^ u64::from(run.insns) << 5;
+        let recent = self.recent.get_mut(place as usize % RECENT)?;
+        if recent.0 == key {
+            return recent.1;
+        }
+        let find = || Wait::find(image, run);
+        let wait = *self.all.entry(key).or_insert_with(find);
+        *recent = (key, wait);
+        wait
     }
 }
 
@@ -408,6 +448,15 @@ mod tests {
         let (_, spread) = timed.finish();
         replay.finish();
         (times.0, spread)
+    }
+
+    /// Products that do not fit into 64 bits are divided all the same.
+    #[test]
+    fn shares_of_long_times() {
+        assert_eq!(part(6, 5, 4), 7);
+        assert_eq!(part(u64::MAX, 3, 6), u64::MAX / 2);
+        assert_eq!(part(1 << 40, 1 << 40, 1 << 44), 1 << 36);
+        assert_eq!(part(u64::MAX, 2, 1), u64::MAX);
     }
 
     #[test]

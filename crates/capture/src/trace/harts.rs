@@ -1,7 +1,8 @@
 //! Writes the tandem traces of several harts to one file.
 
+use super::checker::Checker;
 use super::write::TandemWriter;
-use super::{Decoder, Put, SettingsError, Written};
+use super::{Put, Settings, SettingsError, Written};
 use hartrace_flow::{
     Checked, Difference, Effects, HartId, Image, Observer, Step, Unreported, Wants,
 };
@@ -12,6 +13,8 @@ pub(super) struct Harts<'a> {
     config: tandem::Config,
     /// The program, if the traces are to be decoded at once.
     check: Option<&'a Image>,
+    /// Another thread decodes them.
+    beside: bool,
     /// What takes the stream of a hart.
     open: Box<dyn FnMut(HartId) -> Put<'a> + 'a>,
     /// What is in memory before the first step.
@@ -28,7 +31,7 @@ impl<'a> Harts<'a> {
     /// Settings that contradict each other are refused.
     pub(super) fn new(
         config: &tandem::Config,
-        check: Option<&'a Image>,
+        (check, beside): (Option<&'a Image>, bool),
         load: Vec<(u64, Vec<u8>)>,
         open: impl FnMut(HartId) -> Put<'a> + 'a,
     ) -> Result<Harts<'a>, SettingsError> {
@@ -36,6 +39,7 @@ impl<'a> Harts<'a> {
         Ok(Harts {
             config: config.clone(),
             check,
+            beside,
             open: Box::new(open),
             load,
             writers: Vec::new(),
@@ -99,8 +103,10 @@ impl<'a> Harts<'a> {
         }
         let mut writer = TandemWriter::new(self.config.clone(), (self.open)(hart))?;
         if let Some(image) = self.check {
-            let decoder = Decoder::tandem(&self.config, image, hart)?;
-            writer = writer.checking(decoder, Unreported::default());
+            let settings = Settings::Tandem(Box::new(self.config.clone()));
+            let all = Unreported::default();
+            let checker = Checker::new((&settings, hart), all, image, self.beside)?;
+            writer = writer.checking(checker);
         }
         for (addr, bytes) in std::mem::take(&mut self.load) {
             writer.load(addr, &bytes);

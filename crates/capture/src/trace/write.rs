@@ -1,14 +1,14 @@
 //! The steps of one stream to its bytes, and back again if that is to be checked.
 
+use super::Meter;
+use super::checker::Checker;
 use super::passed::{Passed, PassedStep, Switches};
-use super::{Decoder, Meter};
 use hartrace_etrace as etrace;
 use hartrace_flow::encode::{Counters, Encode, Encoder, SHORT, Sink};
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{
-    Check, Checked, CodeHistory, CodeRecorder, Decode as _, Difference, Effects, HartId,
-    IngressSink as _, NamedSync, Observer, Port, PortConfig, Step, Straights, Unreported, Wants,
-    steps_of,
+    Checked, CodeHistory, CodeRecorder, Difference, Effects, HartId, IngressSink as _, NamedSync,
+    Observer, Port, PortConfig, Step, Straights, Unreported, Wants, steps_of,
 };
 use hartrace_logs::IngressCycle;
 use hartrace_ntrace as ntrace;
@@ -30,7 +30,7 @@ const PAGE: usize = 4096;
 pub(super) struct StreamWriter<'a, S, F> {
     source: S,
     sent: Rc<RefCell<Sent>>,
-    check: Option<(Decoder<'a>, Check)>,
+    check: Option<Checker<'a>>,
     steps: u32,
     instructions: u64,
     blocks: u64,
@@ -382,20 +382,16 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         }) = passed.next()
         {
             *insns += u64::from(matches!(step, Step::Insn(_)));
-            if let Some((_, check)) = &mut self.check {
+            if let Some(check) = &mut self.check {
                 check.step(hart, &step, &effects);
             }
         }
     }
 
-    /// Also decodes what is sent, but for what the format leaves unreported.
+    /// Also decodes what is sent.
     #[must_use]
-    pub(super) fn checking(
-        mut self,
-        decoder: Decoder<'a>,
-        unreported: Unreported,
-    ) -> StreamWriter<'a, S, F> {
-        self.check = Some((decoder, Check::new().without(unreported)));
+    pub(super) fn checking(mut self, checker: Checker<'a>) -> StreamWriter<'a, S, F> {
+        self.check = Some(checker);
         self
     }
 
@@ -420,31 +416,29 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
             overflows: counters.overflows,
             lost: counters.lost,
             meter: sent.meter.take(),
-            check: self.check.map(|(_, check)| check.result()),
+            check: self.check.map(Checker::result),
             container: None,
             absent: Vec::new(),
             code: self.code.map(|code| code.finish()),
         }
     }
 
+    /// Hands on what the encoder has sent, if that is at least so much, or if the check is due.
     #[cold]
     fn look(&mut self, least: usize) {
         self.steps = 0;
         let mut sent = self.sent.borrow_mut();
-        if sent.bytes.len() < least {
+        let due = self.check.as_ref().is_some_and(Checker::is_due);
+        if sent.bytes.len() < least && !due {
             return;
         }
-        if let Some((decoder, check)) = &mut self.check {
-            let mut rest = sent.bytes.as_slice();
-            while !rest.is_empty() {
-                // A check asks for a pause when there is nothing left to find
-                // out.
-                let used = decoder.feed(rest, check).max(1);
-                rest = rest.get(used..).unwrap_or_default();
-            }
+        if let Some(check) = &mut self.check {
+            check.feed(&sent.bytes);
         }
-        (self.sink)(&sent.bytes);
-        sent.bytes.clear();
+        if !sent.bytes.is_empty() {
+            (self.sink)(&sent.bytes);
+            sent.bytes.clear();
+        }
     }
 }
 
@@ -477,7 +471,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
         if self.passed.is_some() {
             self.pass(|passed| passed.step(hart, step, effects));
-        } else if let Some((_, check)) = &mut self.check {
+        } else if let Some(check) = &mut self.check {
             check.step(hart, step, effects);
         }
         self.instructions += u64::from(matches!(step, Step::Insn(_)));
@@ -488,8 +482,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
         self.synchronise();
         self.steps += 1;
         if self.steps == LOOK {
-            let least = if self.check.is_some() { 1 } else { BUFFER };
-            self.look(least);
+            self.look(BUFFER);
         }
     }
 
@@ -499,7 +492,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
             // A filter has to look at each instruction.
             return steps_of(self, hart, code);
         }
-        if let Some((_, check)) = &mut self.check {
+        if let Some(check) = &mut self.check {
             check.straights(hart, code);
         }
         self.instructions += code.count();
@@ -510,8 +503,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
         }
         self.source.straights(hart, code);
         self.synchronise();
-        let least = if self.check.is_some() { 1 } else { BUFFER };
-        self.look(least);
+        self.look(BUFFER);
     }
 
     fn finish(&mut self) {
@@ -519,8 +511,8 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
         self.synchronise();
         self.pass(Passed::finish);
         self.look(1);
-        if let Some((decoder, check)) = &mut self.check {
-            decoder.finish(check);
+        if let Some(check) = &mut self.check {
+            check.finish();
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Steps to a trace of any format.
 
+use super::checker::Checker;
 use super::harts::Harts;
 use super::write::{DATA, EtraceWriter, NtraceWriter};
-use super::{ContainerWriter, Decoder, Meter, Settings, SettingsError, Written};
+use super::{ContainerWriter, Meter, Settings, SettingsError, Written};
 use hartrace_flow::erase::Dyn;
 use hartrace_flow::filter::FilterConfig;
 use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
@@ -17,13 +18,15 @@ use std::rc::Rc;
 /// What takes the bytes of a trace.
 pub type Put<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
-/// What a trace has besides its settings. All but `check` and `code` concerns tandem
-/// traces only.
+/// What a trace has besides its settings. All but `check`, `beside` and `code` concerns
+/// tandem traces only.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions<'a> {
     /// The program, if the trace is to be decoded at once and compared with the
     /// steps.
     pub check: Option<&'a Image>,
+    /// Whether another thread decodes and compares it.
+    pub beside: bool,
     /// Whether the code that is executed is recorded; a tandem trace has it anyway.
     pub code: bool,
     /// What is in memory before the first step.
@@ -92,9 +95,10 @@ impl<'a> TraceWriter<'a> {
         options: WriteOptions<'a>,
         put: Put<'a>,
     ) -> Result<TraceWriter<'a>, WriteError> {
-        let decoder = match options.check {
-            Some(image) => Some((Decoder::new(settings, image)?, settings.unreported(&port))),
-            None => None,
+        let check = |image| {
+            let unreported = settings.unreported(&port);
+            // They have a decoder for all harts.
+            Checker::new((settings, HartId(0)), unreported, image, options.beside)
         };
         let passing = (filter, settings.switches());
         let writer = match settings {
@@ -105,8 +109,8 @@ impl<'a> TraceWriter<'a> {
                     true => writer.recording_code(),
                     false => writer,
                 };
-                Writer::Ntrace(match decoder {
-                    Some((decoder, unreported)) => writer.checking(decoder, unreported),
+                Writer::Ntrace(match options.check {
+                    Some(image) => writer.checking(check(image)?),
                     None => writer,
                 })
             }
@@ -117,8 +121,8 @@ impl<'a> TraceWriter<'a> {
                     true => writer.recording_code(),
                     false => writer,
                 };
-                Writer::Etrace(match decoder {
-                    Some((decoder, unreported)) => writer.checking(decoder, unreported),
+                Writer::Etrace(match options.check {
+                    Some(image) => writer.checking(check(image)?),
                     None => writer,
                 })
             }
@@ -223,6 +227,7 @@ fn harts<'a>(
 ) -> Result<Harts<'a>, WriteError> {
     let WriteOptions {
         check,
+        beside,
         load,
         container,
         absent,
@@ -234,7 +239,7 @@ fn harts<'a>(
             let put = Rc::clone(&put);
             Box::new(move |bytes| (put.borrow_mut())(bytes))
         };
-        return Ok(Harts::new(config, check, load, open)?);
+        return Ok(Harts::new(config, (check, beside), load, open)?);
     };
     let mut parameters = Parameters {
         config: config.clone(),
@@ -252,6 +257,6 @@ fn harts<'a>(
         let one = Rc::clone(&one);
         Box::new(move |bytes| one.borrow_mut().put(hart, bytes))
     };
-    let harts = Harts::new(config, check, load, open)?;
+    let harts = Harts::new(config, (check, beside), load, open)?;
     Ok(harts.inside(move || container.borrow_mut().finish()))
 }

@@ -11,6 +11,7 @@ use crate::settings;
 use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::config::TransportSection;
+use hartrace_capture::shard::cores;
 use hartrace_capture::trace::{Decoded, Trace, TraceWriter, WriteOptions};
 use hartrace_flow::{Assumed, HartId, Image, Replay};
 use hartrace_print::diagnostic::trace::{stand_ins, unknown_causes};
@@ -67,6 +68,7 @@ pub(super) fn run(args: &Convert, talk: &Talk) -> Result<(), Failure> {
     };
     let options = WriteOptions {
         check,
+        beside: cores() > 1,
         container: args.container.get(),
         absent: NO_EFFECTS,
         ..WriteOptions::default()

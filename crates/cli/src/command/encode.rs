@@ -12,6 +12,7 @@ use hartrace_capture::input::Input;
 use hartrace_capture::log::{
     self as capture_log, Assume, CycleReader, Plain, Reading, has_time, recognise_boot,
 };
+use hartrace_capture::shard::cores;
 use hartrace_capture::trace::{TraceWriter, WriteOptions, Written};
 use hartrace_flow::{Image, Mode, Observer};
 use hartrace_print::diagnostic::{Code, log, trace};
@@ -69,6 +70,7 @@ pub(super) fn run(args: &Encode, talk: &Talk) -> Result<(), Failure> {
     }
     let options = WriteOptions {
         check,
+        beside: cores() > 1,
         code: false,
         load,
         container: args.container.get(),

@@ -11,6 +11,7 @@ use crate::talk::Talk;
 use crate::trace_file::{self, TraceFile};
 use hartrace_capture::code_history::{CodeFile, path_for};
 use hartrace_capture::config::Config;
+use hartrace_capture::shard::cores;
 use hartrace_capture::trace::{Format, Settings, TraceWriter, WriteOptions, Written};
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::Isa;
@@ -96,6 +97,7 @@ impl Traced {
         let one = |(file, settings): &'w (TraceFile, Settings)| {
             let options = WriteOptions {
                 check: self.check.then_some(&self.image),
+                beside: cores() > 1,
                 code: file.takes_code() && self.data.is_none(),
                 load: self.load.clone(),
                 container: self.container,
