@@ -27,14 +27,20 @@ impl Cache {
         }
     }
 
-    /// In the cache directory of the user; `None` without one.
+    /// The folder of hartrace in the cache directory of the user; `None` without one.
     #[must_use]
-    pub fn of_user(ending: &'static str, limit: u64) -> Option<Cache> {
+    pub fn root() -> Option<PathBuf> {
         let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
         let given = folder("XDG_CACHE_HOME").map(PathBuf::from);
         let given = given.filter(|path| path.is_absolute());
         let cache = given.or_else(|| Some(PathBuf::from(folder("HOME")?).join(".cache")))?;
-        Some(Cache::new(cache.join("hartrace"), ending, limit))
+        Some(cache.join("hartrace"))
+    }
+
+    /// In the cache directory of the user; `None` without one.
+    #[must_use]
+    pub fn of_user(ending: &'static str, limit: u64) -> Option<Cache> {
+        Some(Cache::new(Cache::root()?, ending, limit))
     }
 
     /// The file of what has this digest.

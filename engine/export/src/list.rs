@@ -92,6 +92,14 @@ fn is_trace(path: &Path) -> bool {
     !is_sidecar && (Format::from_extension(path).is_some() || sidecar::path_for(path).is_file())
 }
 
+/// A file, relative to a folder; what is in an object store is relative to nothing.
+fn place(folder: &Path, name: &str) -> PathBuf {
+    match name.starts_with("s3://") {
+        true => PathBuf::from(name),
+        false => folder.join(name),
+    }
+}
+
 fn listed(list: &Path, given: &Given, found: &mut Vec<TraceSource>) -> Result<(), Error> {
     let bytes = Input::open(list).and_then(|input| input.read_all(LIST));
     let bytes = bytes.map_err(Diagnostic::from)?;
@@ -111,10 +119,10 @@ fn listed(list: &Path, given: &Given, found: &mut Vec<TraceSource>) -> Result<()
         let mut given = given.clone();
         given
             .elf
-            .extend(elf.map(|elf| folder.join(elf).display().to_string()));
+            .extend(elf.map(|elf| place(folder, elf).display().to_string()));
         found.push(TraceSource {
             name: name.to_owned(),
-            ..TraceSource::new(&folder.join(name), &given)
+            ..TraceSource::new(&place(folder, name), &given)
         });
     }
     Ok(())

@@ -20,7 +20,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Whether a folder is an export. What is in an object store is none of our traces.
+/// Whether a folder is an export. In an object store, what has not the name of a trace is one.
 pub(crate) fn is_export(folder: &Path) -> bool {
     folder.join("_traces").is_dir() || (store::is_url(folder) && !store::is_trace(folder))
 }

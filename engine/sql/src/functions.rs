@@ -1,5 +1,6 @@
 //! Functions about addresses and names.
 
+use crate::copies;
 use crate::pool::Pool;
 use crate::provider::external;
 use crate::wire::carry;
@@ -94,7 +95,9 @@ impl Symbols {
             let mut programs = Vec::new();
             let Origin { given, sources } = self.origin();
             for elf in &given {
-                programs.extend(Known::of_file(elf));
+                // As a trace that cannot be opened.
+                let elf = copies::local_spec(elf).ok();
+                programs.extend(elf.and_then(|elf| Known::of_file(&elf)));
             }
             for source in &sources {
                 // A trace that cannot be opened has no symbols; reading it says why.

@@ -25,6 +25,7 @@
 //!   for it and its executors; [`runtime`]: object stores.
 
 mod codec;
+mod copies;
 mod exec;
 mod exported;
 mod functions;

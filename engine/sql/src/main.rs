@@ -204,16 +204,9 @@ fn run(args: &Args) -> Result<(), Failure> {
     if args.format == Format::Parquet && args.output.as_os_str() == "-" {
         return Err(Failure::Usage("-f parquet requires -o FILE".to_owned()));
     }
-    if let Some(input) = inputs.iter().find(|input| input.starts_with("s3:")) {
-        let message = format!(
-            "`{}`: traces are not read from an object store",
-            input.display()
-        );
-        return Err(Diagnostic::new(Code::CannotOpen, message)
-            .help("export them there with `hartrace export`, or put them on shared storage")
-            .into());
-    }
-    for input in inputs.iter().filter(|input| !input.exists()) {
+    let is_object = |input: &Path| input.starts_with("s3:");
+    let files = inputs.iter().filter(|input| !is_object(input));
+    for input in files.filter(|input| !input.exists()) {
         // The message of a file that is not there.
         TraceSource::new(input, &given).open("sql").map(drop)?;
     }

@@ -1,5 +1,6 @@
 //! Traces that are open.
 
+use crate::copies;
 use hartrace_export::talk;
 use hartrace_tables::{Error, Opened, TraceSource};
 use std::collections::HashMap;
@@ -34,7 +35,7 @@ impl Pool {
         if let Some(opened) = self.lock().get(&key) {
             return Ok(Arc::clone(opened));
         }
-        let opened = Arc::new(source.open("sql")?);
+        let opened = Arc::new(copies::local(source)?.open("sql")?);
         opened.warnings.iter().for_each(talk::warning);
         let mut open = self.lock();
         if open.len() < MOST {

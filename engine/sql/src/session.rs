@@ -160,7 +160,7 @@ struct FileTable {
 
 /// What is given, for a process that runs in another folder.
 fn absolute(given: &Given) -> Given {
-    let path = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let path = absolute_path;
     // An address may follow the name of a file.
     let spec = |spec: &String| path(&spec.into()).display().to_string();
     Given {
@@ -174,10 +174,16 @@ fn absolute(given: &Given) -> Given {
     }
 }
 
-fn absolute_source(source: &mut TraceSource) {
-    if let Ok(path) = std::path::absolute(&source.path) {
-        source.path = path;
+/// What is in an object store has one name everywhere.
+fn absolute_path(path: &PathBuf) -> PathBuf {
+    match store::is_url(path) {
+        true => path.clone(),
+        false => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
     }
+}
+
+fn absolute_source(source: &mut TraceSource) {
+    source.path = absolute_path(&source.path);
     source.given = absolute(&source.given);
 }
 

@@ -28,12 +28,7 @@ pub(crate) fn is_trace(path: &Path) -> bool {
 /// Some file in a folder of an object store whose name has this end, and its bytes. Only on a
 /// thread of a runtime that has several.
 pub(crate) fn first_file(folder: &str, end: &str) -> Result<Option<(String, Vec<u8>)>, Error> {
-    let cannot_read = |error: &dyn std::fmt::Display| -> Error {
-        let message = format!("cannot read `{folder}`: {error}");
-        Diagnostic::new(Code::CannotRead, message)
-            .note("the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a store that is not of AWS, AWS_ENDPOINT and AWS_ALLOW_HTTP are used")
-            .into()
-    };
+    let cannot_read = |error: &dyn std::fmt::Display| cannot_read(folder, error);
     let url = Url::parse(folder).map_err(|error| cannot_read(&error))?;
     let store = open(&url).map_err(|error| cannot_read(&error))?;
     let prefix = object_store::path::Path::from_url_path(url.path());
@@ -53,7 +48,15 @@ pub(crate) fn first_file(folder: &str, end: &str) -> Result<Option<(String, Vec<
     found.map_err(|error| cannot_read(&error))
 }
 
-fn open(url: &Url) -> object_store::Result<Arc<dyn ObjectStore>> {
+/// What an object store says.
+pub(crate) fn cannot_read(name: &str, error: &dyn std::fmt::Display) -> Error {
+    let message = format!("cannot read `{name}`: {error}");
+    Diagnostic::new(Code::CannotRead, message)
+        .note("the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a store that is not of AWS, AWS_ENDPOINT and AWS_ALLOW_HTTP are used")
+        .into()
+}
+
+pub(crate) fn open(url: &Url) -> object_store::Result<Arc<dyn ObjectStore>> {
     let builder = AmazonS3Builder::from_env().with_url(url.as_str());
     Ok(Arc::new(builder.build()?))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -45,10 +46,11 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> Option<()> {
     let Ok(bytes) = fs::read(folder.join(&key)) else {
         return send(stream, "404 Not Found", "", b"", true);
     };
-    let about = "ETag: \"1\"\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n";
+    let tag = tag(&bytes);
+    let about = format!("ETag: \"{tag}\"\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n");
     let is_get = method == "GET";
     let Some(range) = range else {
-        return send(stream, "200 OK", about, &bytes, is_get);
+        return send(stream, "200 OK", &about, &bytes, is_get);
     };
     let (begin, end) = range.split_once('-')?;
     let size = bytes.len();
@@ -62,6 +64,13 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> Option<()> {
     let about = format!("{about}Content-Range: bytes {begin}-{last}/{size}\r\n");
     let part = bytes.get(begin..end)?;
     send(&mut stream, "206 Partial Content", &about, part, is_get)
+}
+
+/// Changes with the content.
+fn tag(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn send(
@@ -90,11 +99,12 @@ fn list(folder: &Path, query: &str) -> String {
     let mut text = String::from("<ListBucketResult><IsTruncated>false</IsTruncated>");
     for path in all {
         let key = path.strip_prefix(folder).unwrap().display().to_string();
-        let size = fs::metadata(&path).unwrap().len();
         if key.starts_with(&prefix) {
+            let bytes = fs::read(&path).unwrap();
+            let (size, tag) = (bytes.len(), tag(&bytes));
             write!(
                 text,
-                "<Contents><Key>{key}</Key><Size>{size}</Size><ETag>\"1\"</ETag>\
+                "<Contents><Key>{key}</Key><Size>{size}</Size><ETag>\"{tag}\"</ETag>\
                     <LastModified>2024-01-01T00:00:00.000Z</LastModified></Contents>"
             )
             .unwrap();

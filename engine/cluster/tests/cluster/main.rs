@@ -343,6 +343,72 @@ fn executors_come_and_go() {
     }
 }
 
+/// Traces in an object store are read like files, with their programs.
+#[test]
+fn traces_in_an_object_store() {
+    let cluster = Cluster::new(1);
+    let stamps = "[ntrace]\nmode = \"btm\"\ntimestamps = true\nsync_max = 4\n";
+    let name = "timer-rv64gc";
+    record(&cluster.path("a.ntrace"), name, stamps, 300_000);
+    let queries: Vec<String> = [
+        "SELECT function, count(*), sum(instructions), max(\"end\") FROM calls GROUP BY function",
+        "SELECT count(*) FROM runs WHERE time BETWEEN 1000 AND 9000",
+        "SELECT symbol(start), count(*) FROM runs GROUP BY start",
+        "SELECT function, start FROM functions",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let expected = cluster.answers(&queries, &["a.ntrace"]);
+    assert!(expected[0].len() > 3, "{expected:?}");
+    fs::create_dir(cluster.path("sub")).unwrap();
+    fs::copy(elf(name), cluster.path("programs.elf")).unwrap();
+    fs::rename(cluster.path("a.ntrace"), cluster.path("sub/a.ntrace")).unwrap();
+    let sidecar = fs::read_to_string(cluster.path("a.ntrace.toml")).unwrap();
+    fs::remove_file(cluster.path("a.ntrace.toml")).unwrap();
+    let query = &queries[0];
+    // Without the program, and with one that is given.
+    let stored = "s3://bucket/sub/a.ntrace";
+    let alone = cluster.run(&[query, stored]);
+    assert!(stderr(&alone).contains("HT0304"), "{}", stderr(&alone));
+    let given = [stored, "-e", "s3://bucket/programs.elf", "-c", "c.toml"];
+    fs::write(cluster.path("c.toml"), stamps).unwrap();
+    assert!(sidecar.contains("file = \""), "{sidecar}");
+    assert_eq!(cluster.answers(&queries, &given), expected);
+    assert_eq!(cluster.on_cluster(&queries, &given), expected);
+    // The sidecar names it, first somewhere else, then beside the trace.
+    let outside = "../../programs.elf";
+    for (place, is_good) in [(outside, false), ("../programs.elf", true)] {
+        let lines = sidecar
+            .lines()
+            .map(|line| match line.split_once("file = \"") {
+                Some((before, rest)) => {
+                    let rest = rest.split_once('"').unwrap().1;
+                    format!("{before}file = \"{place}\"{rest}\n")
+                }
+                None => format!("{line}\n"),
+            });
+        let text: String = lines.collect();
+        fs::write(cluster.path("sub/a.ntrace.toml"), text).unwrap();
+        if is_good {
+            assert_eq!(cluster.answers(&queries, &[stored]), expected);
+            assert_eq!(cluster.on_cluster(&queries, &[stored]), expected);
+        } else {
+            let refused = stderr(&cluster.run(&[query, stored]));
+            assert!(refused.contains("outside of its bucket"), "{refused}");
+        }
+    }
+    // In a list; and an object that has changed is copied again.
+    fs::write(cluster.path("list.txt"), format!("{stored}\n")).unwrap();
+    let listed = cluster.run(&[query, "--list", "list.txt"]);
+    assert!(listed.status.success(), "{}", stderr(&listed));
+    record(&cluster.path("sub/a.ntrace"), name, stamps, 10_000);
+    let fewer = cluster.answers(&queries, &["sub/a.ntrace"]);
+    assert_ne!(fewer, expected);
+    let args = [stored, "-e", "s3://bucket/programs.elf"];
+    assert_eq!(cluster.answers(&queries, &args), fewer);
+    assert_eq!(cluster.on_cluster(&queries, &args), fewer);
+}
+
 /// What is wrong is reported with its code, on time.
 #[test]
 fn bad_input_is_reported() {
@@ -377,8 +443,14 @@ fn bad_input_is_reported() {
         1,
     );
     check(&cluster, &on(&[query, "none.ntrace"]), "HT0001", 1);
-    let stored = "s3://bucket/a.ntrace";
-    check(&cluster, &on(&[query, stored]), "object store", 1);
+    let stored = "s3://bucket/none.ntrace";
+    check(&cluster, &on(&[query, stored]), "HT0001", 1);
+    check(
+        &cluster,
+        &on(&[query, stored]),
+        "not in the object store",
+        1,
+    );
     // The executor finds that there is no program.
     check(
         &cluster,
