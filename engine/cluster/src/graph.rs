@@ -56,25 +56,49 @@ fn successful(stage: &ExecutionStage) -> HashSet<usize> {
     successful.map(|(number, _)| number).collect()
 }
 
+/// How often a stage began again.
+const fn attempts(stage: &ExecutionStage) -> usize {
+    match stage {
+        ExecutionStage::UnResolved(stage) => stage.stage_attempt_num,
+        ExecutionStage::Resolved(stage) => stage.stage_attempt_num,
+        ExecutionStage::Running(stage) => stage.stage_attempt_num,
+        ExecutionStage::Successful(stage) => stage.stage_attempt_num,
+        ExecutionStage::Failed(stage) => stage.stage_attempt_num,
+    }
+}
+
 /// What a stage reads, without the places that do not count; nothing if all do.
 fn pruned(
     inputs: &HashMap<usize, StageOutput>,
     stages: &HashMap<usize, ExecutionStage>,
 ) -> Option<HashMap<usize, StageOutput>> {
-    let mut pruned = inputs.clone();
-    let mut removed = 0;
-    for (stage, output) in &mut pruned {
-        let Some(stage) = stages.get(stage) else {
+    // There may be very many places: they are copied only if there is something to remove.
+    let mut stale = Vec::new();
+    for (id, output) in inputs {
+        // A stage that never began again has written everything once.
+        let Some(stage) = stages.get(id).filter(|stage| attempts(stage) > 0) else {
             continue;
         };
         let counts = successful(stage);
-        for places in output.partition_locations.values_mut() {
-            let before = places.len();
-            places.retain(|place| counts.contains(&place.map_partition_id));
-            removed += before - places.len();
+        let mut places = output.partition_locations.values().flatten();
+        if places.any(|place| !counts.contains(&place.map_partition_id)) {
+            stale.push((*id, counts));
         }
     }
-    (removed > 0).then_some(pruned)
+    if stale.is_empty() {
+        return None;
+    }
+    let mut pruned = inputs.clone();
+    for (id, counts) in stale {
+        let output = pruned.get_mut(&id);
+        for places in output
+            .into_iter()
+            .flat_map(|it| it.partition_locations.values_mut())
+        {
+            places.retain(|place| counts.contains(&place.map_partition_id));
+        }
+    }
+    Some(pruned)
 }
 
 /// The number of a task that an earlier attempt had.
@@ -133,8 +157,11 @@ impl RowsOnce {
             return Ok(());
         }
         let id = stage.stage_id;
-        let inputs = stage.inputs.clone();
-        let inputs = pruned(&inputs, self.graph.stages());
+        let stages = self.graph.stages();
+        let inputs = match stages.get(&id) {
+            Some(ExecutionStage::Running(stage)) => pruned(&stage.inputs, stages),
+            _ => None,
+        };
         let options = self.graph.session_config();
         let known = self.stages.get(&id);
         let Some(stage) = self.graph.fetch_running_stage(black_list) else {
