@@ -4,6 +4,7 @@
 use crate::functions::FunctionId;
 use crate::stacks::{Cost, How, Left, StackSink};
 use hartrace_flow::HartId;
+use hartrace_flow::order;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
 
@@ -137,7 +138,7 @@ impl CallSites {
     #[must_use]
     pub fn sorted(&self) -> Vec<((u64, FunctionId), SiteCost)> {
         let mut all: Vec<_> = self.sites.iter().map(|(key, cost)| (*key, *cost)).collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
+        order::sort_by_key(&mut all, |(key, _)| *key);
         all
     }
 

@@ -7,6 +7,7 @@ use crate::demangle::demangle;
 use crate::elf::{Elf, ElfError, Place, Symbol};
 use crate::program_code::ProgramCode;
 use crate::symbols::Symbols;
+use hartrace_flow::order;
 use hartrace_flow::{Context, Image, Run, SpaceId, elf_bias};
 use shared::Shared;
 use std::collections::HashMap;
@@ -116,7 +117,7 @@ impl Functions {
     pub fn add_symbols(&mut self, file: &[u8], bias: u64) -> Result<(), ElfError> {
         let ranges = self.add_functions(file, bias)?;
         self.ranges.extend(ranges);
-        self.ranges.sort_by_key(|range| range.start);
+        order::sort_by_key(&mut self.ranges, |range| range.start);
         Ok(())
     }
 
@@ -134,7 +135,7 @@ impl Functions {
             return self.add_symbols(symbols, bias);
         }
         let mut ranges = self.add_functions(symbols, bias)?;
-        ranges.sort_by_key(|range| range.start);
+        order::sort_by_key(&mut ranges, |range| range.start);
         self.shared.add(ranges, code);
         Ok(())
     }
@@ -156,7 +157,9 @@ impl Functions {
         let mut places = Vec::new();
         let mut by_name: HashMap<String, FunctionId> = HashMap::new();
         // A function before the part of it that was moved away.
-        ranges.sort_by_key(|(start, _, name)| (name.contains(COLD), *start));
+        order::sort_by_key(&mut ranges, |(start, _, name)| {
+            (name.contains(COLD), *start)
+        });
         for (start, end, name) in ranges {
             let (start, end) = (start.wrapping_add(bias), end.wrapping_add(bias));
             let whole = name.split(COLD).next().unwrap_or(&name);
@@ -347,7 +350,7 @@ fn of_section(symbols: &Symbols, section: usize, bounds: (u64, u64)) -> Vec<Cand
             false => found.extend(disjoint(labels(), (start, end))),
         }
     }
-    found.sort_by_key(|c| c.start);
+    order::sort_by_key(&mut found, |c| c.start);
     found
 }
 

@@ -5,6 +5,7 @@ use crate::functions::Functions;
 use crate::runs::Runs;
 use crate::spaces::Spaces;
 use crate::stacks::{Grouping, Passed, Stacks, UNNAMED};
+use hartrace_flow::order;
 use hartrace_flow::{Consumer, Event, Exit, HartId, Image, PerHart, Run};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -173,8 +174,9 @@ impl<'a> JumpCounter<'a> {
             jump.targets.push((target, count));
         }
         for jump in indirect.values_mut() {
-            jump.targets
-                .sort_unstable_by_key(|(target, count)| (std::cmp::Reverse(*count), *target));
+            order::sort_by_key(&mut jump.targets, |(target, count)| {
+                (std::cmp::Reverse(*count), *target)
+            });
         }
         let loops = self.loops.heads.iter();
         let loops = loops.filter_map(|(head, back)| {

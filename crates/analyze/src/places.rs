@@ -3,6 +3,7 @@
 use crate::elf::ElfError;
 use crate::lines::{Line, Lines, SourceFrame};
 use crate::names::{Label, Names, NamesIn};
+use hartrace_flow::order;
 use hartrace_flow::{Image, SpaceId, elf_bias};
 use std::fmt;
 
@@ -161,7 +162,7 @@ impl<'p> PlacesIn<'p, '_> {
                 })
             })
             .collect();
-        all.sort_by_key(|(start, ..)| *start);
+        order::sort_by_key(&mut all, |(start, ..)| *start);
         LineRanges(all)
     }
 

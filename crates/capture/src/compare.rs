@@ -18,6 +18,7 @@ use crate::trace::{Meter, Settings, TraceWriter, WriteError, WriteOptions, Writt
 use batch::Batch;
 use hartrace_etrace as etrace;
 use hartrace_flow::filter::FilterConfig;
+use hartrace_flow::order;
 use hartrace_flow::queue::Queue;
 use hartrace_flow::{Checked, Difference, Image, Observer as _, PortConfig};
 use hartrace_isa::Isa;
@@ -238,7 +239,7 @@ impl<'a> Plan<'a> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            rows.sort_unstable_by_key(|(index, ..)| *index);
+            order::sort_by_key(&mut rows, |(index, ..)| *index);
             let first = rows.first();
             let compared = Compared {
                 instructions: first.map_or(0, |(_, done, _)| done.instructions),

@@ -87,6 +87,7 @@ mod interpolate;
 mod kept;
 mod mode;
 mod model;
+pub mod order;
 mod packed;
 mod per_hart;
 mod plain_access;

@@ -138,7 +138,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
     let pieces = &mut hart.pieces;
-    if pieces.begin(wants_straights::<O>()) {
+    if pieces.begin(const { wants_straights::<O>() }) {
         hart.tlb.forget_blocks();
     }
     hart.tlb.blocks.news |= start.is_some();
@@ -214,7 +214,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 micros = micros.get(..left as usize).unwrap_or_default();
             }
             let mut rest = micros.iter();
-            while let Some(mut op) = rest.next() {
+            'insns: while let Some(mut op) = rest.next() {
                 /// The address of the instruction.
                 macro_rules! here {
                     () => {
@@ -245,7 +245,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         };
                         let report = &mut hart.report;
                         report.observer.step(id, &Step::Insn(insn), report.effects);
-                        if wants_effects::<O>() {
+                        if const { wants_effects::<O>() } {
                             report.effects.clear();
                         }
                     }};
@@ -254,7 +254,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // went to `next`: for observers that want no effects.
                 macro_rules! straight {
                     ($count:expr, $next:expr, $extra:expr) => {
-                        if wants_straights::<O>() {
+                        if const { wants_straights::<O>() } {
                             let piece = Straight {
                                 pc,
                                 next: $next,
@@ -283,16 +283,6 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         break 'blocks why;
                     }};
                 }
-                macro_rules! trap {
-                    ($exception:expr) => {{
-                        let exception = $exception;
-                        hart.report.effects.clear();
-                        leave!(Leave::Trap {
-                            exception,
-                            bits: bits!()
-                        })
-                    }};
-                }
                 macro_rules! next_pc {
                     () => {
                         W::unsigned(here!().wrapping_add(op.len.into()))
@@ -312,16 +302,6 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         break 'blocks $why;
                     }};
                 }
-                macro_rules! event {
-                    () => {{
-                        straight!(op.number, next_pc!(), 0);
-                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
-                            tell!(next_pc!(), now!());
-                        }
-                        hart.report.effects.clear();
-                        leave_behind!(Leave::Event);
-                    }};
-                }
                 // For control transfer records.
                 macro_rules! note {
                     ($to:expr, $time:expr, $kind:expr) => {
@@ -334,17 +314,17 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     ($to:expr, $kind:expr, $then:block) => {{
                         let to: u64 = $to;
                         if to & misalignment != 0 {
-                            trap!(Exception {
+                            trap!(Fault::Memory(Exception {
                                 code: cause::FETCH_MISALIGNED,
                                 tval: to
-                            });
+                            }));
                         }
                         $then;
                         straight!(op.number, to, taken_cost as u16);
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
                         note!(to, cycles, $kind);
-                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
+                        if const { wants_steps::<O>() } {
                             tell!(to, cycles);
                         }
                         pc = to;
@@ -370,7 +350,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         let addr = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64));
                         match hart.load::<$bytes>(addr, now!()) {
                             Ok(value) => hart.set::<W>(op.rd, $extend(value)),
-                            Err(exception) => trap!(exception),
+                            Err(exception) => trap!(Fault::Memory(exception)),
                         }
                     }};
                 }
@@ -380,7 +360,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         match hart.store::<$bytes>(addr, hart.get(op.rs2), now!()) {
                             Ok(false) => {}
                             Ok(true) => event!(),
-                            Err(exception) => trap!(exception),
+                            Err(exception) => trap!(Fault::Memory(exception)),
                         }
                     }};
                 }
@@ -408,12 +388,12 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // After an instruction that does not jump.
                 macro_rules! done {
                     () => {
-                        if O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>() {
+                        if const { wants_steps::<O>() } {
                             tell!(next_pc!(), now!());
                             if braked!() {
                                 leave_behind!(Leave::Spent);
                             }
-                        } else if wants_effects::<O>() {
+                        } else if const { wants_effects::<O>() } {
                             // What it did is not part of the next transfer.
                             hart.report.effects.clear();
                         }
@@ -426,7 +406,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         done!();
                         match rest.next() {
                             Some(next) => op = next,
-                            None => break,
+                            None => break 'insns,
                         }
                     };
                 }
@@ -468,227 +448,263 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     }};
                 }
                 macro_rules! two {
-                    ($first:ident $second:ident) => {{
-                        one!($first);
-                        next!();
-                        one!($second)
-                    }};
-                }
-
-                match op.what {
-                    Do::Addi => one!(Addi),
-                    Do::Add => one!(Add),
-                    Do::Sub => rr!(a, b => a.wrapping_sub(b)),
-                    Do::Li => one!(Li),
-                    Do::Mv => one!(Mv),
-                    Do::Auipc => one!(Auipc),
-                    Do::And => rr!(a, b => a & b),
-                    Do::Or => one!(Or),
-                    Do::Xor => one!(Xor),
-                    Do::Andi => one!(Andi),
-                    Do::Ori => ri!(a, i => a | i),
-                    Do::Xori => ri!(a, i => a ^ i),
-                    Do::Slt => rr!(a, b => ((a as i64) < (b as i64)).into()),
-                    Do::Sltu => rr!(a, b => (a < b).into()),
-                    Do::Slti => ri!(a, i => ((a as i64) < i as i64).into()),
-                    Do::Sltiu => ri!(a, i => (a < i).into()),
-                    Do::Slli => one!(Slli),
-                    Do::Srli => one!(Srli),
-                    Do::Srai => ri!(a, i => ((a as i64) >> (i as u32 % W::BITS)) as u64),
-                    Do::Sll => rr!(a, b => a << (b as u32 % W::BITS)),
-                    Do::Srl => rr!(a, b => W::unsigned(a) >> (b as u32 % W::BITS)),
-                    Do::Sra => rr!(a, b => ((a as i64) >> (b as u32 % W::BITS)) as u64),
-                    Do::Addiw => one!(Addiw),
-                    Do::Addw => one!(Addw),
-                    Do::Subw => rr!(a, b => a.wrapping_sub(b) as i32 as u64),
-                    Do::Slliw => one!(Slliw),
-                    Do::Srliw => one!(Srliw),
-                    Do::Sraiw => ri!(a, i => (a as i32 >> (i & 31)) as u64),
-                    Do::Sllw => rr!(a, b => ((a as i32) << (b & 31)) as u64),
-                    Do::Srlw => rr!(a, b => (a as u32 >> (b & 31)) as i32 as u64),
-                    Do::Sraw => rr!(a, b => (a as i32 >> (b & 31)) as u64),
-
-                    Do::Lb => load!(1, |v| v as i8 as u64),
-                    Do::Lbu => one!(Lbu),
-                    Do::Lh => load!(2, |v| v as i16 as u64),
-                    Do::Lhu => load!(2, |v| v),
-                    Do::Lw => one!(Lw),
-                    Do::Lwu => load!(4, |v| v),
-                    Do::Ld => one!(Ld),
-                    Do::Sb => one!(Sb),
-                    Do::Sh => store!(2),
-                    Do::Sw => one!(Sw),
-                    Do::Sd => one!(Sd),
-
-                    Do::Beq => one!(Beq),
-                    Do::Bne => one!(Bne),
-                    Do::Blt => one!(Blt),
-                    Do::Bge => branch!(a, b => a as i64 >= b as i64),
-                    Do::Bltu => one!(Bltu),
-                    Do::Bgeu => branch!(a, b => a >= b),
-                    Do::Jal => one!(Jal),
-                    Do::Jalr => one!(Jalr),
-
-                    Do::Mul => rr!(a, b => a.wrapping_mul(b)),
-                    Do::Mulh => {
-                        rr!(a, b => multiply_high::<W>((a as i64).into(), (b as i64).into()))
-                    }
-                    Do::Mulhsu => {
-                        rr!(a, b => multiply_high::<W>((a as i64).into(), W::unsigned(b).into()))
-                    }
-                    Do::Mulhu => {
-                        rr!(a, b => multiply_high::<W>(W::unsigned(a).into(), W::unsigned(b).into()))
-                    }
-                    Do::Div => rr!(a, b => match b as i64 {
-                        0 => u64::MAX,
-                        b => (a as i64).wrapping_div(b) as u64,
-                    }),
-                    Do::Divu => rr!(a, b => divide(W::unsigned(a), W::unsigned(b))),
-                    Do::Rem => rr!(a, b => match b as i64 {
-                        0 => a,
-                        b => (a as i64).wrapping_rem(b) as u64,
-                    }),
-                    Do::Remu => rr!(a, b => remainder(W::unsigned(a), W::unsigned(b))),
-                    Do::Mulw => rr!(a, b => (a as i32).wrapping_mul(b as i32) as u64),
-                    Do::Divw => rr!(a, b => match b as i32 {
-                        0 => u64::MAX,
-                        b => (a as i32).wrapping_div(b) as u64,
-                    }),
-                    Do::Divuw => {
-                        rr!(a, b => divide(a as u32 as u64, b as u32 as u64) as i32 as u64)
-                    }
-                    Do::Remw => rr!(a, b => match b as i32 {
-                        0 => a as i32 as u64,
-                        b => (a as i32).wrapping_rem(b) as u64,
-                    }),
-                    Do::Remuw => {
-                        rr!(a, b => remainder(a as u32 as u64, b as u32 as u64) as i32 as u64)
-                    }
-
-                    Do::Fld => match hart.load_float::<W, 8>(op, now!()) {
-                        Ok(()) => {}
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::Flw => match hart.load_float::<W, 4>(op, now!()) {
-                        Ok(()) => {}
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::Flh => match hart.load_float::<W, 2>(op, now!()) {
-                        Ok(()) => {}
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::FStore => match hart.store_float::<W>(op, now!()) {
-                        Ok(false) => {}
-                        Ok(true) => event!(),
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::Nothing => {}
-                    Do::Bits => {
-                        let b = hart.get(op.rs2);
-                        ri!(a, i => bits::evaluate::<W>(op.op, a, b, i).unwrap_or(0));
-                    }
-                    Do::Float => match hart.float::<W>(op) {
-                        Ok(()) => {}
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::Rare => match hart.rare::<W>(op, now!()) {
-                        Ok(false) => {}
-                        Ok(true) => event!(),
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::System => {
-                        let tried = match wants_no_effects::<O>() {
-                            true => hart.try_csr(op, bits!(), cycles + before(micros, op)),
-                            false => Tried::Left,
-                        };
-                        match tried {
-                            Tried::Done => {}
-                            Tried::Interrupts => event!(),
-                            Tried::Left => leave!(Leave::System {
-                                bits: bits!(),
-                                micro: *op
-                            }),
+                    ($first:ident $second:ident) => {
+                        if const { !wants_effects::<O>() } {
+                            one!($first);
+                            next!();
+                            one!($second)
                         }
-                    }
-                    Do::PopReturn => match hart.pop_return::<W>(op, now!()) {
-                        Ok(to) => jump!(to, op.rs2, {}),
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::Table => match hart.table_jump::<W>(op, next_pc!(), now!()) {
-                        Ok(to) => jump!(to, op.rs2, {}),
-                        Err(fault) => trap!(fault.exception(bits!())),
-                    },
-                    Do::Illegal => trap!(Fault::Illegal.exception(bits!())),
-
-                    Do::SlliAdd => two!(Slli Add),
-                    Do::SlliAddi => two!(Slli Addi),
-                    Do::SlliSrli => two!(Slli Srli),
-                    Do::SlliSlli => two!(Slli Slli),
-                    Do::AddAdd => two!(Add Add),
-                    Do::AddAddi => two!(Add Addi),
-                    Do::AddSlli => two!(Add Slli),
-                    Do::AddLw => two!(Add Lw),
-                    Do::AddLd => two!(Add Ld),
-                    Do::AddLbu => two!(Add Lbu),
-                    Do::AddBne => two!(Add Bne),
-                    Do::AddBltu => two!(Add Bltu),
-                    Do::AddJal => two!(Add Jal),
-                    Do::AddiAdd => two!(Addi Add),
-                    Do::AddiAddi => two!(Addi Addi),
-                    Do::AddiMv => two!(Addi Mv),
-                    Do::AddiSlli => two!(Addi Slli),
-                    Do::AddiAddiw => two!(Addi Addiw),
-                    Do::AddiSb => two!(Addi Sb),
-                    Do::AddiSw => two!(Addi Sw),
-                    Do::AddiSd => two!(Addi Sd),
-                    Do::AddiBne => two!(Addi Bne),
-                    Do::AddiBeq => two!(Addi Beq),
-                    Do::AddiBlt => two!(Addi Blt),
-                    Do::AddiBltu => two!(Addi Bltu),
-                    Do::AddiJal => two!(Addi Jal),
-                    Do::AddiJalr => two!(Addi Jalr),
-                    Do::MvMv => two!(Mv Mv),
-                    Do::MvAddi => two!(Mv Addi),
-                    Do::MvJal => two!(Mv Jal),
-                    Do::AddiwAddi => two!(Addiw Addi),
-                    Do::AddiwAddiw => two!(Addiw Addiw),
-                    Do::AddiwXor => two!(Addiw Xor),
-                    Do::AddiwBne => two!(Addiw Bne),
-                    Do::AndiAddiw => two!(Andi Addiw),
-                    Do::AndiXor => two!(Andi Xor),
-                    Do::SrliwAndi => two!(Srliw Andi),
-                    Do::SrliwBeq => two!(Srliw Beq),
-                    Do::XorSrliw => two!(Xor Srliw),
-                    Do::LbuAddi => two!(Lbu Addi),
-                    Do::LbuLbu => two!(Lbu Lbu),
-                    Do::LwLw => two!(Lw Lw),
-                    Do::LwAdd => two!(Lw Add),
-                    Do::LwAddi => two!(Lw Addi),
-                    Do::LdLd => two!(Ld Ld),
-                    Do::LdAddi => two!(Ld Addi),
-                    Do::SbBne => two!(Sb Bne),
-                    Do::SwAddi => two!(Sw Addi),
-                    Do::SwAdd => two!(Sw Add),
-                    Do::SdSd => two!(Sd Sd),
-                    Do::SdLd => two!(Sd Ld),
-                    Do::SdAddi => two!(Sd Addi),
-                    Do::LiLi => two!(Li Li),
-                    Do::LiBeq => two!(Li Beq),
-                    Do::LbuBeq => two!(Lbu Beq),
-                    Do::AndiBne => two!(Andi Bne),
-                    Do::AuipcJalr => two!(Auipc Jalr),
-                    Do::SrliwSlliw => two!(Srliw Slliw),
-                    Do::SlliwOr => two!(Slliw Or),
-                    Do::OrAddw => two!(Or Addw),
-                    Do::XorAddw => two!(Xor Addw),
-                    Do::AddwAddw => two!(Addw Addw),
-                    Do::AddwSrliw => two!(Addw Srliw),
+                    };
                 }
-                done!();
+
+                // Instructions that occur in pairs are done one by one where each is reported.
+                let what = match const { wants_effects::<O>() } {
+                    true => op.what.alone(),
+                    false => op.what,
+                };
+                // What is rare is written once: each instruction would have its copy.
+                'event: {
+                    let fault = 'fault: {
+                        macro_rules! trap {
+                            ($fault:expr) => {
+                                break 'fault $fault
+                            };
+                        }
+                        macro_rules! event {
+                            () => {
+                                break 'event
+                            };
+                        }
+
+                        match what {
+                            Do::Addi => one!(Addi),
+                            Do::Add => one!(Add),
+                            Do::Sub => rr!(a, b => a.wrapping_sub(b)),
+                            Do::Li => one!(Li),
+                            Do::Mv => one!(Mv),
+                            Do::Auipc => one!(Auipc),
+                            Do::And => rr!(a, b => a & b),
+                            Do::Or => one!(Or),
+                            Do::Xor => one!(Xor),
+                            Do::Andi => one!(Andi),
+                            Do::Ori => ri!(a, i => a | i),
+                            Do::Xori => ri!(a, i => a ^ i),
+                            Do::Slt => rr!(a, b => ((a as i64) < (b as i64)).into()),
+                            Do::Sltu => rr!(a, b => (a < b).into()),
+                            Do::Slti => ri!(a, i => ((a as i64) < i as i64).into()),
+                            Do::Sltiu => ri!(a, i => (a < i).into()),
+                            Do::Slli => one!(Slli),
+                            Do::Srli => one!(Srli),
+                            Do::Srai => ri!(a, i => ((a as i64) >> (i as u32 % W::BITS)) as u64),
+                            Do::Sll => rr!(a, b => a << (b as u32 % W::BITS)),
+                            Do::Srl => rr!(a, b => W::unsigned(a) >> (b as u32 % W::BITS)),
+                            Do::Sra => rr!(a, b => ((a as i64) >> (b as u32 % W::BITS)) as u64),
+                            Do::Addiw => one!(Addiw),
+                            Do::Addw => one!(Addw),
+                            Do::Subw => rr!(a, b => a.wrapping_sub(b) as i32 as u64),
+                            Do::Slliw => one!(Slliw),
+                            Do::Srliw => one!(Srliw),
+                            Do::Sraiw => ri!(a, i => (a as i32 >> (i & 31)) as u64),
+                            Do::Sllw => rr!(a, b => ((a as i32) << (b & 31)) as u64),
+                            Do::Srlw => rr!(a, b => (a as u32 >> (b & 31)) as i32 as u64),
+                            Do::Sraw => rr!(a, b => (a as i32 >> (b & 31)) as u64),
+
+                            Do::Lb => load!(1, |v| v as i8 as u64),
+                            Do::Lbu => one!(Lbu),
+                            Do::Lh => load!(2, |v| v as i16 as u64),
+                            Do::Lhu => load!(2, |v| v),
+                            Do::Lw => one!(Lw),
+                            Do::Lwu => load!(4, |v| v),
+                            Do::Ld => one!(Ld),
+                            Do::Sb => one!(Sb),
+                            Do::Sh => store!(2),
+                            Do::Sw => one!(Sw),
+                            Do::Sd => one!(Sd),
+
+                            Do::Beq => one!(Beq),
+                            Do::Bne => one!(Bne),
+                            Do::Blt => one!(Blt),
+                            Do::Bge => branch!(a, b => a as i64 >= b as i64),
+                            Do::Bltu => one!(Bltu),
+                            Do::Bgeu => branch!(a, b => a >= b),
+                            Do::Jal => one!(Jal),
+                            Do::Jalr => one!(Jalr),
+
+                            Do::Mul => rr!(a, b => a.wrapping_mul(b)),
+                            Do::Mulh => {
+                                rr!(a, b => multiply_high::<W>((a as i64).into(), (b as i64).into()))
+                            }
+                            Do::Mulhsu => {
+                                rr!(a, b => multiply_high::<W>((a as i64).into(), W::unsigned(b).into()))
+                            }
+                            Do::Mulhu => {
+                                rr!(a, b => multiply_high::<W>(W::unsigned(a).into(), W::unsigned(b).into()))
+                            }
+                            Do::Div => rr!(a, b => match b as i64 {
+                                0 => u64::MAX,
+                                b => (a as i64).wrapping_div(b) as u64,
+                            }),
+                            Do::Divu => rr!(a, b => divide(W::unsigned(a), W::unsigned(b))),
+                            Do::Rem => rr!(a, b => match b as i64 {
+                                0 => a,
+                                b => (a as i64).wrapping_rem(b) as u64,
+                            }),
+                            Do::Remu => rr!(a, b => remainder(W::unsigned(a), W::unsigned(b))),
+                            Do::Mulw => rr!(a, b => (a as i32).wrapping_mul(b as i32) as u64),
+                            Do::Divw => rr!(a, b => match b as i32 {
+                                0 => u64::MAX,
+                                b => (a as i32).wrapping_div(b) as u64,
+                            }),
+                            Do::Divuw => {
+                                rr!(a, b => divide(a as u32 as u64, b as u32 as u64) as i32 as u64)
+                            }
+                            Do::Remw => rr!(a, b => match b as i32 {
+                                0 => a as i32 as u64,
+                                b => (a as i32).wrapping_rem(b) as u64,
+                            }),
+                            Do::Remuw => {
+                                rr!(a, b => remainder(a as u32 as u64, b as u32 as u64) as i32 as u64)
+                            }
+
+                            Do::Fld => match hart.load_float::<W, 8>(op, now!()) {
+                                Ok(()) => {}
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::Flw => match hart.load_float::<W, 4>(op, now!()) {
+                                Ok(()) => {}
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::Flh => match hart.load_float::<W, 2>(op, now!()) {
+                                Ok(()) => {}
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::FStore => match hart.store_float::<W>(op, now!()) {
+                                Ok(false) => {}
+                                Ok(true) => event!(),
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::Nothing => {}
+                            Do::Bits => {
+                                let b = hart.get(op.rs2);
+                                ri!(a, i => bits::evaluate::<W>(op.op, a, b, i).unwrap_or(0));
+                            }
+                            Do::Float => match hart.float::<W>(op) {
+                                Ok(()) => {}
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::Rare => match hart.rare::<W>(op, now!()) {
+                                Ok(false) => {}
+                                Ok(true) => event!(),
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::System => {
+                                let tried = if const { wants_no_effects::<O>() } {
+                                    hart.try_csr(op, bits!(), cycles + before(micros, op))
+                                } else {
+                                    Tried::Left
+                                };
+                                match tried {
+                                    Tried::Done => {}
+                                    Tried::Interrupts => event!(),
+                                    Tried::Left => leave!(Leave::System {
+                                        bits: bits!(),
+                                        micro: *op
+                                    }),
+                                }
+                            }
+                            Do::PopReturn => match hart.pop_return::<W>(op, now!()) {
+                                Ok(to) => jump!(to, op.rs2, {}),
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::Table => match hart.table_jump::<W>(op, next_pc!(), now!()) {
+                                Ok(to) => jump!(to, op.rs2, {}),
+                                Err(fault) => trap!(fault),
+                            },
+                            Do::Illegal => trap!(Fault::Illegal),
+
+                            Do::SlliAdd => two!(Slli Add),
+                            Do::SlliAddi => two!(Slli Addi),
+                            Do::SlliSrli => two!(Slli Srli),
+                            Do::SlliSlli => two!(Slli Slli),
+                            Do::AddAdd => two!(Add Add),
+                            Do::AddAddi => two!(Add Addi),
+                            Do::AddSlli => two!(Add Slli),
+                            Do::AddLw => two!(Add Lw),
+                            Do::AddLd => two!(Add Ld),
+                            Do::AddLbu => two!(Add Lbu),
+                            Do::AddBne => two!(Add Bne),
+                            Do::AddBltu => two!(Add Bltu),
+                            Do::AddJal => two!(Add Jal),
+                            Do::AddiAdd => two!(Addi Add),
+                            Do::AddiAddi => two!(Addi Addi),
+                            Do::AddiMv => two!(Addi Mv),
+                            Do::AddiSlli => two!(Addi Slli),
+                            Do::AddiAddiw => two!(Addi Addiw),
+                            Do::AddiSb => two!(Addi Sb),
+                            Do::AddiSw => two!(Addi Sw),
+                            Do::AddiSd => two!(Addi Sd),
+                            Do::AddiBne => two!(Addi Bne),
+                            Do::AddiBeq => two!(Addi Beq),
+                            Do::AddiBlt => two!(Addi Blt),
+                            Do::AddiBltu => two!(Addi Bltu),
+                            Do::AddiJal => two!(Addi Jal),
+                            Do::AddiJalr => two!(Addi Jalr),
+                            Do::MvMv => two!(Mv Mv),
+                            Do::MvAddi => two!(Mv Addi),
+                            Do::MvJal => two!(Mv Jal),
+                            Do::AddiwAddi => two!(Addiw Addi),
+                            Do::AddiwAddiw => two!(Addiw Addiw),
+                            Do::AddiwXor => two!(Addiw Xor),
+                            Do::AddiwBne => two!(Addiw Bne),
+                            Do::AndiAddiw => two!(Andi Addiw),
+                            Do::AndiXor => two!(Andi Xor),
+                            Do::SrliwAndi => two!(Srliw Andi),
+                            Do::SrliwBeq => two!(Srliw Beq),
+                            Do::XorSrliw => two!(Xor Srliw),
+                            Do::LbuAddi => two!(Lbu Addi),
+                            Do::LbuLbu => two!(Lbu Lbu),
+                            Do::LwLw => two!(Lw Lw),
+                            Do::LwAdd => two!(Lw Add),
+                            Do::LwAddi => two!(Lw Addi),
+                            Do::LdLd => two!(Ld Ld),
+                            Do::LdAddi => two!(Ld Addi),
+                            Do::SbBne => two!(Sb Bne),
+                            Do::SwAddi => two!(Sw Addi),
+                            Do::SwAdd => two!(Sw Add),
+                            Do::SdSd => two!(Sd Sd),
+                            Do::SdLd => two!(Sd Ld),
+                            Do::SdAddi => two!(Sd Addi),
+                            Do::LiLi => two!(Li Li),
+                            Do::LiBeq => two!(Li Beq),
+                            Do::LbuBeq => two!(Lbu Beq),
+                            Do::AndiBne => two!(Andi Bne),
+                            Do::AuipcJalr => two!(Auipc Jalr),
+                            Do::SrliwSlliw => two!(Srliw Slliw),
+                            Do::SlliwOr => two!(Slliw Or),
+                            Do::OrAddw => two!(Or Addw),
+                            Do::XorAddw => two!(Xor Addw),
+                            Do::AddwAddw => two!(Addw Addw),
+                            Do::AddwSrliw => two!(Addw Srliw),
+                        }
+                        done!();
+                        continue 'insns;
+                    };
+                    hart.report.effects.clear();
+                    leave!(Leave::Trap {
+                        exception: fault.exception(bits!()),
+                        bits: bits!()
+                    });
+                }
+                straight!(op.number, next_pc!(), 0);
+                if const { wants_steps::<O>() } {
+                    tell!(next_pc!(), now!());
+                }
+                hart.report.effects.clear();
+                leave_behind!(Leave::Event);
             }
             // Through to the end of the block.
             if let Some(end) = micros.last() {
-                if wants_straights::<O>() {
+                if const { wants_straights::<O>() } {
                     let end_pc = u64::from(end.offset) + u64::from(end.len);
                     let piece = Straight {
                         pc,
@@ -707,7 +723,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             block = find!();
         }
     };
-    if wants_straights::<O>() {
+    if const { wants_straights::<O>() } {
         let blocks = &mut hart.tlb.blocks;
         let still = unreported && blocks.news;
         pieces.flush(&mut hart.report, code, blocks, whose);
@@ -735,6 +751,11 @@ const fn wants_effects<O: Observer>() -> bool {
 /// Whether the observer wants none of it, accesses included.
 const fn wants_no_effects<O: Observer>() -> bool {
     !O::WANTS.overlaps(Wants::EFFECTS.with(Wants::DATA))
+}
+
+/// Whether the observer is shown every instruction by itself.
+const fn wants_steps<O: Observer>() -> bool {
+    O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>()
 }
 
 /// Whether the observer wants every instruction and no effects: it is given all

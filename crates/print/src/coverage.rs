@@ -12,6 +12,7 @@ pub use text::text;
 
 use hartrace_analyze::{Coverage, FunctionCoverage, Functions, Places};
 use hartrace_flow::Context;
+use hartrace_flow::order;
 
 /// The coverage of a program, and what is needed to show it.
 #[derive(Clone, Copy)]
@@ -59,7 +60,7 @@ impl Covered<'_> {
                 Some((line.line, function))
             })
             .collect();
-        found.sort_by_key(|(line, function)| (*line, function.function));
+        order::sort_by_key(&mut found, |(line, function)| (*line, function.function));
         found
     }
 

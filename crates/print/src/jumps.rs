@@ -2,6 +2,7 @@
 
 use crate::json::{self, Hex};
 use hartrace_analyze::{Jumps, Places};
+use hartrace_flow::order;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -23,7 +24,7 @@ pub fn text(
 ) -> io::Result<()> {
     let rows = top.unwrap_or(usize::MAX);
     let mut branches: Vec<_> = jumps.branches.iter().collect();
-    branches.sort_unstable_by_key(|(pc, branch)| (Reverse(branch.all()), **pc));
+    order::sort_by_key(&mut branches, |(pc, branch)| (Reverse(branch.all()), **pc));
     writeln!(
         out,
         "{:>12} {:>12} {:>8}  branch",
@@ -40,7 +41,7 @@ pub fn text(
     }
     more(branches.len(), rows, out)?;
     let mut indirect: Vec<_> = jumps.indirect.iter().collect();
-    indirect.sort_unstable_by_key(|(pc, jump)| (Reverse(jump.count()), **pc));
+    order::sort_by_key(&mut indirect, |(pc, jump)| (Reverse(jump.count()), **pc));
     writeln!(
         out,
         "\n{:>12} {:>8}  {:<11}  indirect jump -> targets",
@@ -69,7 +70,9 @@ pub fn text(
     }
     more(indirect.len(), rows, out)?;
     let mut loops: Vec<_> = jumps.loops.iter().collect();
-    loops.sort_unstable_by_key(|(head, found)| (Reverse(found.trips.rounds), **head));
+    order::sort_by_key(&mut loops, |(head, found)| {
+        (Reverse(found.trips.rounds), **head)
+    });
     writeln!(
         out,
         "\n{:>12} {:>12} {:>8} {:>10} {:>12}  loop",

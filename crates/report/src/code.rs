@@ -10,6 +10,7 @@ use hartrace_analyze::{
     Coverage, FunctionId, Functions, LineRanges, Measure, NamesIn, Outer, Places, cause_name,
     instruction_text,
 };
+use hartrace_flow::order;
 use hartrace_flow::{Exit, Fetched, Image, Mark, Run, SpaceId, Trap};
 use hartrace_isa::Flow;
 use std::collections::HashMap;
@@ -126,10 +127,12 @@ pub(crate) fn branches(
 ) -> (Branches, usize) {
     let executed = coverage.branches.iter().filter(|(_, b)| b.all() > 0);
     let mut list: Vec<_> = executed.map(|(pc, branch)| (*pc, *branch)).collect();
-    list.sort_unstable_by_key(|(pc, branch)| (std::cmp::Reverse(branch.all()), *pc));
+    order::sort_by_key(&mut list, |(pc, branch)| {
+        (std::cmp::Reverse(branch.all()), *pc)
+    });
     let left_out = list.len().saturating_sub(limit);
     list.truncate(limit);
-    list.sort_unstable_by_key(|(pc, _)| *pc);
+    order::sort_by_key(&mut list, |(pc, _)| *pc);
     let mut columns = Branches::default();
     for (pc, branch) in list {
         let (file, line) = place(ranges, pc, strings);
@@ -160,7 +163,9 @@ pub(crate) fn sources(
         .iter()
         .map(|(file, lines)| (weight(lines), file, lines));
     let mut files: Vec<_> = files.filter(|(weight, ..)| *weight > 0).collect();
-    files.sort_unstable_by_key(|(weight, file, _)| (std::cmp::Reverse(*weight), *file));
+    order::sort_by_key(&mut files, |(weight, file, _)| {
+        (std::cmp::Reverse(*weight), *file)
+    });
     let (mut all, mut missing, mut used, mut left_out) = (Vec::new(), Vec::new(), 0, 0);
     for (_, file, lines) in files {
         let found = (about.source)(file);

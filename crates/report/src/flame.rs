@@ -4,6 +4,7 @@ use crate::columns::Flame;
 use crate::functions::Numbered;
 use crate::strings::Strings;
 use hartrace_analyze::{Cost, Node, Profile, What, cause_name};
+use hartrace_flow::order;
 
 /// The paths of a profile, the most expensive if there are too many; and how many are
 /// left out.
@@ -72,7 +73,7 @@ fn least(totals: &[Cost], limit: usize) -> u64 {
         return 0;
     }
     let mut sorted: Vec<u64> = totals.iter().map(|cost| cost.insns).collect();
-    sorted.sort_unstable_by_key(|insns| std::cmp::Reverse(*insns));
+    order::sort_by_key(&mut sorted, |insns| std::cmp::Reverse(*insns));
     sorted.get(limit).map_or(0, |insns| insns + 1)
 }
 

@@ -1,6 +1,7 @@
 //! The last instructions of each hart, at the end and before exceptions.
 
 use hartrace_analyze::{Backtrace, Outer};
+use hartrace_flow::order;
 use hartrace_flow::{
     Cause, Event, Exit, HartId, Image, Mark, Ownership, PerHart, Run, SpaceId, Trap,
 };
@@ -204,13 +205,13 @@ impl<'a> Recent<'a> {
     pub(crate) fn finish(self) -> (Vec<Snapshot>, Vec<Snapshot>) {
         let ends = self.harts.iter();
         let mut ends: Vec<Snapshot> = ends.map(|(hart, ring)| ring.snapshot(hart)).collect();
-        ends.sort_unstable_by_key(|end| end.hart);
+        order::sort_by_key(&mut ends, |end| end.hart);
         let pairs = self.exceptions.into_values();
         let mut before: Vec<Snapshot> = pairs
             .flat_map(|(first, last)| [Some(first), last])
             .flatten()
             .collect();
-        before.sort_by_key(|snapshot| (snapshot.hart, snapshot.insn));
+        order::sort_by_key(&mut before, |snapshot| (snapshot.hart, snapshot.insn));
         (ends, before)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Profile;
 use crate::stacks::Measure;
+use hartrace_flow::order;
 use std::collections::BTreeMap;
 
 /// A function in two profiles, by its name: before and now.
@@ -48,7 +49,9 @@ impl Profile {
         add(before, false);
         add(self, true);
         let mut list: Vec<FunctionChange> = all.into_values().collect();
-        list.sort_by_key(|change| std::cmp::Reverse(change.change().unsigned_abs()));
+        order::sort_by_key(&mut list, |change| {
+            std::cmp::Reverse(change.change().unsigned_abs())
+        });
         list
     }
 }

@@ -3,6 +3,7 @@
 use super::Profile;
 use crate::functions::FunctionId;
 use crate::stacks::{CallTree, Cost, Measure, NodeId, What};
+use hartrace_flow::order;
 use std::collections::HashMap;
 
 /// What a function cost.
@@ -93,7 +94,7 @@ impl Profile {
             What::Trap(cause) => (1, trap_order(cause)),
             _ => (2, 0),
         };
-        edges.sort_by_key(|e| {
+        order::sort_by_key(&mut edges, |e| {
             let cost = e.total.of(by);
             (std::cmp::Reverse(cost), e.callee, place(e.caller))
         });
@@ -143,7 +144,7 @@ fn by_function(tree: &CallTree, root: NodeId, by: Measure) -> Vec<FunctionCost> 
     });
     let ran = all.into_values().map(|(cost, _)| cost);
     let mut list: Vec<FunctionCost> = ran.filter(|c| c.total.insns > 0 || c.calls > 0).collect();
-    list.sort_unstable_by_key(|c| (std::cmp::Reverse(c.own.of(by)), c.function));
+    order::sort_by_key(&mut list, |c| (std::cmp::Reverse(c.own.of(by)), c.function));
     list
 }
 

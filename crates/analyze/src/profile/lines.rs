@@ -3,6 +3,7 @@
 use super::{InsnCosts, Profile};
 use crate::places::Places;
 use crate::stacks::{Cost, Measure};
+use hartrace_flow::order;
 use std::collections::BTreeMap;
 
 /// What the instructions of a source line cost.
@@ -47,7 +48,7 @@ impl Profile {
                 own,
             })
             .collect();
-        list.sort_by_key(|l| std::cmp::Reverse(l.own.of(by)));
+        order::sort_by_key(&mut list, |l| std::cmp::Reverse(l.own.of(by)));
         list
     }
 }

@@ -4,6 +4,7 @@ use super::{InsnCosts, Profile};
 use crate::functions::FunctionId;
 use crate::runs::RunCount;
 use crate::stacks::{Cost, Measure};
+use hartrace_flow::order;
 use hartrace_flow::{Exit, SpaceId};
 use std::collections::BTreeMap;
 
@@ -66,7 +67,9 @@ impl Profile {
                 }
             })
             .collect();
-        loops.sort_unstable_by_key(|l| (std::cmp::Reverse(l.own.of(by)), l.space, l.head));
+        order::sort_by_key(&mut loops, |l| {
+            (std::cmp::Reverse(l.own.of(by)), l.space, l.head)
+        });
         loops
     }
 }

@@ -6,6 +6,7 @@ use crate::profile::{Profiler, Profiling};
 use crate::stacks::{
     Entered, Entry, Grouping, How, Left, Moment, OddJump, OpenCall, SavedSink, StackSink, Switched,
 };
+use hartrace_flow::order;
 use hartrace_flow::{Gap, HartId, Image, PerHart, Trap};
 use hartrace_flow::{Packer, Unpacker};
 use rustc_hash::FxHashMap;
@@ -296,7 +297,7 @@ impl<'s> Timeline<'s> {
             let stack = std::mem::take(&mut line.stack);
             Line::close(stack, (line.track, at), self.sink);
             let mut waiting: Vec<_> = line.waiting.drain().collect();
-            waiting.sort_by_key(|(thread, _)| *thread);
+            order::sort_by_key(&mut waiting, |(thread, _)| *thread);
             for (_, (track, stack)) in waiting {
                 Line::close(stack, (track, at), self.sink);
             }

@@ -7,6 +7,7 @@ use crate::functions::FunctionId;
 use crate::profile::trap_order;
 use crate::stacks::Measure;
 use hartrace_flow::Cause;
+use hartrace_flow::order;
 use rustc_hash::FxHashMap;
 
 /// Calls of a path that are kept: the innermost.
@@ -109,7 +110,7 @@ impl InterruptTable {
     pub fn causes(&self) -> Vec<Interrupts<'_>> {
         let all = self.causes.causes.iter().zip(&self.details);
         let mut causes: Vec<_> = all.map(|(spans, details)| details.of(spans)).collect();
-        causes.sort_by_key(|interrupts| trap_order(interrupts.spans.cause));
+        order::sort_by_key(&mut causes, |interrupts| trap_order(interrupts.spans.cause));
         causes
     }
 }
@@ -120,7 +121,7 @@ impl Details {
         let mut preempted: Vec<_> = counts
             .map(|(&function, &count)| Preempted { function, count })
             .collect();
-        preempted.sort_by_key(|p| (std::cmp::Reverse(p.count), p.function));
+        order::sort_by_key(&mut preempted, |p| (std::cmp::Reverse(p.count), p.function));
         let with_paths = |traps: &'a [TrapSpan], paths: &'a [Path]| {
             let both = traps.iter().zip(paths);
             let both = both.map(|(trap, path)| WorstTrap {

@@ -8,6 +8,7 @@
 
 use super::{Slice, SliceKind, TimelineSink, Track, TrackId};
 use crate::stacks::Measure;
+use hartrace_flow::order;
 
 /// The slices of a track, by where they begin; the outer one first.
 #[derive(Clone, Debug)]
@@ -379,8 +380,9 @@ impl SliceSummary {
         let share = goal / self.tracks.len().max(1);
         for kept in &mut self.tracks {
             let axis = self.axis;
-            kept.slices
-                .sort_by_key(|s| (std::cmp::Reverse(s.length(axis)), s.depth));
+            order::sort_by_key(&mut kept.slices, |s| {
+                (std::cmp::Reverse(s.length(axis)), s.depth)
+            });
             kept.slices.truncate(share);
         }
         self.recount();

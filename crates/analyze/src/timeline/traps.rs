@@ -5,6 +5,7 @@ use crate::calls::{Spans, record, spans};
 use crate::profile::trap_order;
 use crate::stacks::Measure;
 use hartrace_flow::Cause;
+use hartrace_flow::order;
 use hdrhistogram::Histogram;
 use std::cmp::Reverse;
 
@@ -234,7 +235,7 @@ impl TrapTable {
     #[must_use]
     pub fn causes(&self) -> Vec<&CauseSpans> {
         let mut causes: Vec<&CauseSpans> = self.causes.causes.iter().collect();
-        causes.sort_unstable_by_key(|spans| trap_order(spans.cause));
+        order::sort_by_key(&mut causes, |spans| trap_order(spans.cause));
         causes
     }
 

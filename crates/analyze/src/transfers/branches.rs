@@ -3,6 +3,7 @@
 use super::{Sample, kind_name, percent};
 use crate::places::Places;
 use hartrace_flow::Transfer;
+use hartrace_flow::order;
 use hartrace_isa::Itype;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -190,7 +191,7 @@ fn write_types(edges: &[Edge], all: u64, told: Known, out: &mut impl Write) -> i
             .add(sum(std::slice::from_ref(e)));
     }
     let mut types: Vec<(Itype, Tally)> = types.into_iter().collect();
-    types.sort_unstable_by_key(|(kind, tally)| (Reverse(tally.count), *kind));
+    order::sort_by_key(&mut types, |(kind, tally)| (Reverse(tally.count), *kind));
     writeln!(
         out,
         "{:>12} {:>7} {:>12} {:>7}  type",

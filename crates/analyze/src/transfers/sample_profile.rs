@@ -3,6 +3,7 @@
 
 use super::FlowCounts;
 use crate::scopes::{LinePlace, Scopes, SourcePoint};
+use hartrace_flow::order;
 use hartrace_flow::{Image, SpaceId};
 use hartrace_isa::{Flow, Link};
 use std::collections::BTreeMap;
@@ -166,7 +167,7 @@ impl SampleProfile {
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut all: Vec<_> = self.functions.iter().collect();
         all.retain(|(name, function)| is_plain(name) && function.total + function.head() > 0);
-        all.sort_by_key(|(_, function)| std::cmp::Reverse(function.total));
+        order::sort_by_key(&mut all, |(_, function)| std::cmp::Reverse(function.total));
         for (name, function) in all {
             writeln!(out, "{name}:{}:{}", function.total, function.head())?;
             function.write(1, out)?;

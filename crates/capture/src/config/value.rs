@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, Eq)]
 pub enum Origin {
     /// Not set: a default.
     Default,
@@ -20,6 +20,38 @@ pub enum Origin {
     Flag(&'static str),
     /// The attributes of this ELF file.
     Elf(PathBuf),
+}
+
+// Every key of every section has one. Written out instead of derived, so that each is
+// compiled once and not into each of them.
+impl Clone for Origin {
+    #[inline(never)]
+    fn clone(&self) -> Origin {
+        match self {
+            Origin::Default => Origin::Default,
+            Origin::File { path, line } => Origin::File {
+                path: Arc::clone(path),
+                line: *line,
+            },
+            Origin::Flag(flag) => Origin::Flag(flag),
+            Origin::Elf(path) => Origin::Elf(path.clone()),
+        }
+    }
+}
+
+impl PartialEq for Origin {
+    #[inline(never)]
+    fn eq(&self, other: &Origin) -> bool {
+        match (self, other) {
+            (Origin::Default, Origin::Default) => true,
+            (Origin::Flag(a), Origin::Flag(b)) => a == b,
+            (Origin::Elf(a), Origin::Elf(b)) => a == b,
+            (Origin::File { path: a, line: m }, Origin::File { path: b, line: n }) => {
+                m == n && a == b
+            }
+            _ => false,
+        }
+    }
 }
 
 /// `default`, `run.toml:3`, `--isa`, `attributes of prog.elf`.

@@ -3,6 +3,7 @@
 use super::fields::{Block, CSR_PARTS, Rvfi, WavePort, csr_field};
 use super::names::{Hints, Place, clock_rank, place, reset_level};
 use crate::config::Wave;
+use hartrace_flow::order;
 use hartrace_isa::{Xlen, csr};
 use hartrace_wave::{Header, Var, Watch, Watched, WaveError, WaveFormat, read_header};
 use std::collections::BTreeMap;
@@ -227,7 +228,9 @@ impl Found {
             ports.retain(|port| port.0 == WavePort::Rvfi);
         }
         // From the outermost scope on.
-        ports.sort_by_key(|(_, name, _)| (name.matches('.').count(), name.len()));
+        order::sort_by_key(&mut ports, |(_, name, _)| {
+            (name.matches('.').count(), name.len())
+        });
         let mut kept: Vec<(WavePort, &str, &Group)> = Vec::new();
         for port in ports {
             if !kept.iter().any(|known| is_same(known, &port)) {
@@ -283,7 +286,7 @@ impl Found {
                 Some((rank, found))
             });
             let mut ranked: Vec<_> = ranked.collect();
-            ranked.sort_by_key(|(rank, _)| *rank);
+            order::sort_by_key(&mut ranked, |(rank, _)| *rank);
             let best = ranked.first().map(|(rank, _)| *rank);
             let mut kept: Vec<&(String, String, Watched)> = Vec::new();
             for (_, found) in ranked.into_iter().filter(|(rank, _)| Some(*rank) == best) {
@@ -479,7 +482,7 @@ fn joined(items: Vec<Item>) -> Fields {
     for ((field, lane), mut items) in lists {
         let bits = items.len() > 1 && items.iter().all(|item| item.bit.is_some());
         if bits {
-            items.sort_by_key(|item| item.bit);
+            order::sort_by_key(&mut items, |item| item.bit);
             items.dedup_by_key(|item| item.bit);
         }
         let Some(first) = items.first() else {

@@ -34,6 +34,15 @@ macro_rules! what {
                 }
             }
 
+            /// The first of a pair; what is no pair is the same.
+            #[inline(always)]
+            pub(crate) fn alone(self) -> Do {
+                match self {
+                    $(Do::$pair => Do::$first,)+
+                    alone => alone,
+                }
+            }
+
             /// The pair these two make, if it is a common one.
             pub(super) fn pair(self, next: Do) -> Option<Do> {
                 match (self, next) {

@@ -25,7 +25,7 @@ pub(crate) struct Report<'a, O> {
 impl<O: Observer> Report<'_, O> {
     #[inline(always)]
     pub(crate) fn reg(&mut self, reg: RegId, value: u64) {
-        if O::WANTS.contains(Wants::REGS) {
+        if const { O::WANTS.contains(Wants::REGS) } {
             let full = self.effects.regs.push(RegWrite { reg, value }).is_err();
             self.effects.incomplete |= full;
         }
@@ -33,7 +33,7 @@ impl<O: Observer> Report<'_, O> {
 
     #[inline(always)]
     pub(crate) fn csr(&mut self, csr: u16, value: u64) {
-        if O::WANTS.contains(Wants::CSRS) {
+        if const { O::WANTS.contains(Wants::CSRS) } {
             let full = self.effects.csrs.push(CsrWrite { csr, value }).is_err();
             self.effects.incomplete |= full;
         }
@@ -42,17 +42,17 @@ impl<O: Observer> Report<'_, O> {
     /// The access of a CSR instruction.
     #[inline(always)]
     pub(crate) fn csr_access(&mut self, access: Access) {
-        if O::WANTS.overlaps(Wants::CSRS.with(Wants::DATA)) {
+        if const { O::WANTS.overlaps(Wants::CSRS.with(Wants::DATA)) } {
             self.effects.csr_access = Some(access);
         }
     }
 
     #[inline(always)]
     pub(crate) fn access(&mut self, access: Access) {
-        if O::WANTS.contains(Wants::ACCESSES) {
+        if const { O::WANTS.contains(Wants::ACCESSES) } {
             let full = self.effects.accesses.push(access).is_err();
             self.effects.incomplete |= full;
-        } else if O::WANTS.contains(Wants::DATA) {
+        } else if const { O::WANTS.contains(Wants::DATA) } {
             self.accesses.push(access);
         }
     }
@@ -239,7 +239,7 @@ impl<'a, O: Observer> Frame<'a, O> {
         {
             self.x[usize::from(rd)] = value;
         }
-        if O::WANTS.contains(Wants::REGS) && rd != SINK {
+        if const { O::WANTS.contains(Wants::REGS) } && rd != SINK {
             self.report.reg(RegId::X(rd), W::unsigned(value));
         }
     }

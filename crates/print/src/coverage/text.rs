@@ -2,6 +2,7 @@
 
 use super::Covered;
 use hartrace_analyze::{Coverage, LineCoverage, Share};
+use hartrace_flow::order;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -96,7 +97,7 @@ fn functions(covered: &Covered<'_>, out: &mut impl Write) -> io::Result<()> {
         "code %", "branches %", "entries"
     )?;
     let mut list: Vec<_> = covered.coverage.functions.iter().collect();
-    list.sort_by(|a, b| {
+    order::sort_by(&mut list, |a, b| {
         let order = a.insns.percent().total_cmp(&b.insns.percent());
         order.then(a.function.cmp(&b.function))
     });

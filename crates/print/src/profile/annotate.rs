@@ -3,6 +3,7 @@
 use super::{Shown, SourceLine, percent, short};
 use hartrace_analyze::{FunctionId, LineCost, instruction_text};
 use hartrace_flow::SpaceId;
+use hartrace_flow::order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -106,7 +107,7 @@ pub fn source(shown: &Shown<'_>, text: &SourceLine<'_>, out: &mut impl Write) ->
         .iter()
         .map(|(file, lines)| (file, lines.values().map(|l| l.own.of(shown.by)).sum()))
         .collect();
-    order.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
+    order::sort_by_key(&mut order, |(_, cost)| std::cmp::Reverse(*cost));
     let whole = shown.whole();
     for (at, (file, _)) in order.iter().take(shown.rows()).enumerate() {
         let gap = if at == 0 { "" } else { "\n" };

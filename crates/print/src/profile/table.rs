@@ -4,6 +4,7 @@ use super::folded::what_name;
 use super::{Shown, SourceLine, other_unit, percent, short, unit};
 use crate::words::{count, counted};
 use hartrace_analyze::{Cost, FunctionCost, NodeId, What};
+use hartrace_flow::order;
 use std::io::{self, Write};
 
 /// What everything cost, on one line.
@@ -50,7 +51,7 @@ fn group_table(
         .iter()
         .map(|(id, name)| (cost(*id), name.as_str()))
         .collect();
-    costs.sort_by_key(|(cost, _)| std::cmp::Reverse(cost.of(shown.by)));
+    order::sort_by_key(&mut costs, |(cost, _)| std::cmp::Reverse(cost.of(shown.by)));
     write!(out, "{:>7} {:>14}", "%", unit(shown.by))?;
     if shown.profile.timed {
         write!(out, " {:>14}", other_unit(shown.by))?;
@@ -298,7 +299,7 @@ pub fn tree(
     let total = |id: NodeId| totals.get(id.index()).map_or(0, |cost| cost.of(shown.by));
     let below = |id: NodeId| {
         let mut list = children.get(id.index()).cloned().unwrap_or_default();
-        list.sort_by_key(|&child| std::cmp::Reverse(total(child)));
+        order::sort_by_key(&mut list, |&child| std::cmp::Reverse(total(child)));
         list
     };
     let mut open: Vec<(NodeId, usize)> = below(NodeId::ROOT)
@@ -351,7 +352,9 @@ fn latency_table(shown: &Shown<'_>, out: &mut impl Write) -> io::Result<()> {
         unit(shown.by)
     )?;
     let mut list = shown.profile.by_function(shown.by);
-    list.sort_unstable_by_key(|cost| (std::cmp::Reverse(cost.total.of(shown.by)), cost.function));
+    order::sort_by_key(&mut list, |cost| {
+        (std::cmp::Reverse(cost.total.of(shown.by)), cost.function)
+    });
     let measured = list
         .iter()
         .filter_map(|cost| Some((cost, latencies.get(cost.function)?)));

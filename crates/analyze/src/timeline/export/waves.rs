@@ -6,6 +6,7 @@ use super::signals::{CONTEXT, PC, PRIVILEGE, Recorder};
 use super::spool::{Change, Changes, Spool};
 use super::{Arrow, Beginning, Category, Counter, FileTrack, SliceWriter, Timescale};
 use crate::stacks::Measure;
+use hartrace_flow::order;
 use hartrace_flow::{Cause, HartId, Mode, PerHart};
 use hartrace_wave::fst::{Kind, Scope, Sections, Start, Written, write_start};
 use std::io::{self, Write};
@@ -140,7 +141,7 @@ impl<'w> Waves<'w> {
             return Err(error);
         }
         let mut ids: Vec<HartId> = self.harts.iter().map(|(id, _)| id).collect();
-        ids.sort_by_key(|id| id.0);
+        order::sort_by_key(&mut ids, |id| id.0);
         let scopes: Vec<Scope> = ids.iter().map(|id| scope(*id, self.xlen)).collect();
         let (times, exponent) = match self.timescale.filter(|_| self.axis == Measure::Time) {
             Some(scale) => scale.decimal(),

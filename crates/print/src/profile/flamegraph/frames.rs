@@ -2,6 +2,7 @@
 
 use crate::profile::folded::marked_name;
 use hartrace_analyze::{Measure, Profile};
+use hartrace_flow::order;
 use std::collections::BTreeMap;
 
 /// A cost in the earlier profile, if there is one, and in this one.
@@ -170,7 +171,7 @@ impl Frames {
     /// What each frame called, by name.
     fn callees(&self) -> Vec<Vec<usize>> {
         let mut ids: Vec<usize> = (1..self.frames.len()).collect();
-        ids.sort_by_key(|&id| self.name(id));
+        order::sort_by_key(&mut ids, |&id| self.name(id));
         let mut callees = vec![Vec::new(); self.frames.len()];
         for id in ids {
             let parent = self.frames.get(id).map_or(ROOT, |frame| frame.parent);
