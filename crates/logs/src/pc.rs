@@ -1,18 +1,21 @@
 //! Pc lists: the simplest log of a simulator.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
+mod write;
 
-use hartrace_isa::{Flow, Isa, Xlen};
+use alloc::boxed::Box;
+
+use hartrace_isa::Isa;
+
+pub use write::PcWriter;
 
 use super::lines::{Line, Lines, split};
 use super::pieces::{self, Pieces};
 use super::site::{Exits, Site, Sites, is_semihosting};
-use super::text::{HighHalf, hex8, prefixed_hex, spell8, spell16};
-use super::{LineError, LineErrorKind, Put, unreported};
+use super::text::{HighHalf, hex8, prefixed_hex};
+use super::{LineError, LineErrorKind, unreported};
 use hartrace_flow::{
-    Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Straights,
-    Trap, TrapStep, Wants,
+    Cause, Context, Effects, HartId, Image, Insn, Mode, Observer, Signal, SpaceId, Step, Trap,
+    TrapStep,
 };
 
 /// What an ecall or ebreak in a list of pcs means. It does not retire, but
@@ -422,116 +425,4 @@ fn good_digits(text: &[u8]) -> usize {
     let digits = text.get(prefix..).unwrap_or_default();
     let good = digits.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     prefix + good.min(16)
-}
-
-/// Bytes gathered before they are handed on.
-const BUFFER: usize = 32 * 1024;
-
-/// Writes one pc per line: sixteen digits, or eight on RV32. `sink` takes the
-/// bytes, many lines at a time.
-///
-/// Retired instructions are listed, of one hart or of all as they come;
-/// signals are not, and traps only as [`PcWriter::listing_traps`] says.
-pub struct PcWriter<'a> {
-    sink: Put<'a>,
-    buffer: Vec<u8>,
-    xlen: Xlen,
-    hart: Option<HartId>,
-    traps: bool,
-}
-
-impl<'a> PcWriter<'a> {
-    /// A writer of all harts' pcs.
-    #[must_use]
-    pub fn new(xlen: Xlen, sink: impl FnMut(&[u8]) + 'a) -> PcWriter<'a> {
-        PcWriter {
-            sink: Box::new(sink),
-            buffer: Vec::with_capacity(BUFFER + 32),
-            xlen,
-            hart: None,
-            traps: false,
-        }
-    }
-
-    /// Lists this hart only.
-    #[must_use]
-    pub fn of_hart(mut self, hart: HartId) -> PcWriter<'a> {
-        self.hart = Some(hart);
-        self
-    }
-
-    /// Lists ecall and ebreak too, which do not retire; [`PcReader`] reads
-    /// them back as what they were.
-    #[must_use]
-    pub fn listing_traps(mut self) -> PcWriter<'a> {
-        self.traps = true;
-        self
-    }
-
-    #[inline]
-    fn put(&mut self, pc: u64) {
-        match self.xlen {
-            Xlen::Rv64 => {
-                let mut line = [b'\n'; 17];
-                if let Some(digits) = line.first_chunk_mut() {
-                    *digits = spell16(pc);
-                }
-                self.buffer.extend_from_slice(&line);
-            }
-            Xlen::Rv32 => {
-                let mut line = [b'\n'; 9];
-                if let Some(digits) = line.first_chunk_mut() {
-                    *digits = spell8(pc as u32);
-                }
-                self.buffer.extend_from_slice(&line);
-            }
-        }
-        if self.buffer.len() >= BUFFER {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        if !self.buffer.is_empty() {
-            (self.sink)(&self.buffer);
-            self.buffer.clear();
-        }
-    }
-}
-
-impl Observer for PcWriter<'_> {
-    const WANTS: Wants = Wants::STEPS;
-
-    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
-        if self.hart.is_some_and(|only| only != hart) {
-            return;
-        }
-        match step {
-            Step::Insn(insn) => self.put(insn.pc),
-            Step::Trap(trap) if self.traps => {
-                let made_to_trap = |&bits: &u32| Flow::of(bits, Isa::RV64GC) == Flow::Trap;
-                if trap.bits.filter(made_to_trap).is_some()
-                    && let Some(epc) = trap.trap.epc
-                {
-                    self.put(epc);
-                }
-            }
-            Step::Trap(_) | Step::Signal(_) => {}
-        }
-    }
-
-    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        if self.hart.is_some_and(|only| only != hart) {
-            return;
-        }
-        for piece in code.list {
-            for insn in code.insns(piece) {
-                self.put(piece.pc.wrapping_add(insn.offset.into()));
-            }
-        }
-    }
-
-    fn finish(&mut self) {
-        self.flush();
-    }
 }

@@ -123,6 +123,20 @@ pub(super) fn spell8(value: u32) -> [u8; 8] {
     (values + each(b'0') + above_nine * u64::from(b'a' - b'0' - 10)).to_be_bytes()
 }
 
+/// The two hexadecimal digits of each byte.
+pub(super) const PAIRS: [[u8; 2]; 256] = {
+    let digits = *b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    // Masked to the sizes of the arrays.
+    #[allow(clippy::indexing_slicing)]
+    while byte < 256 {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

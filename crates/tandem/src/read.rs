@@ -7,9 +7,11 @@ use crate::fault::Fault;
 use crate::group::Group;
 use crate::item::{Item, Request};
 
+mod brief;
 mod quick;
 mod search;
 
+pub(crate) use brief::Brief;
 pub use search::CONFIRM;
 pub(crate) use search::WINDOW;
 
@@ -179,6 +181,23 @@ impl Reader {
             };
         }
         self.next_slowly(bytes)
+    }
+
+    /// The next group, if it is a brief one and starts the bytes. It is not read by this:
+    /// [`Reader::next`] would give it as a group, [`Reader::skip`] passes over it.
+    #[inline(always)]
+    pub(crate) fn peek(&self, bytes: &[u8]) -> Option<Brief> {
+        if self.state != State::Idle || !self.kept.is_empty() {
+            return None;
+        }
+        Brief::read(bytes, &self.widths)
+    }
+
+    /// Passes over a group that was peeked at.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, brief: &Brief, bytes: &mut &[u8]) {
+        self.begun += 1;
+        self.pass(bytes, brief.len);
     }
 
     /// Bytes are missing here, for this reason and value: a frame of a

@@ -6,10 +6,11 @@
 //! difference is reported, and the model is set to the value of the trace.
 //!
 //! Nearly all groups agree in the simplest way. `plain` checks that while the
-//! model runs on; everything else goes to `judge`, which does the full
-//! comparison.
+//! model runs on, and `brief` before it without making a `Group` of the bytes;
+//! everything else goes to `judge`, which does the full comparison.
 
 mod accesses;
+mod brief;
 mod dispute;
 mod host;
 mod judge;
@@ -38,7 +39,7 @@ use self::judge::Ask;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::group::{Group, NewPc, TrapCsr};
-use crate::read::{Next, Reader};
+use crate::read::{Brief, Next, Reader};
 use crate::register::Register;
 use crate::shadow::{Shadow, Touched};
 
@@ -94,6 +95,10 @@ struct Core {
     ready: bool,
     /// What reading came to when it was no group.
     next: Option<Next>,
+    /// Groups may be compared without becoming a `Group` (`brief`).
+    has_brief: bool,
+    /// The next group, which is not read yet: what the model does next has to agree with it.
+    ahead: Option<Brief>,
     /// A step that is not plain, with its effects below.
     step: Option<Step>,
     effects: Effects,
@@ -147,6 +152,8 @@ impl<M: Model> Verifier<M> {
                 mailbox: Mailbox::new(options.tohost, options.fromhost),
                 reader: Reader::new(config.clone()),
                 has_absent: !config.absent.registers.is_empty(),
+                has_brief: config.absent.is_empty(),
+                ahead: None,
                 config,
                 options,
                 shadow,
@@ -302,6 +309,7 @@ impl Core {
                 let _ = model.steps(u64::MAX, &mut |step, effects| {
                     core.watch(step, effects, bytes)
                 });
+                core.ahead = None;
                 match core.step.take() {
                     Some(step) => core.judge(model, Ask::Step, step, reporter),
                     None => ControlFlow::Continue(()),
@@ -419,10 +427,25 @@ impl Core {
     /// model must not go on by itself.
     #[inline]
     fn watch(&mut self, step: &Step, effects: &Effects, bytes: &mut &[u8]) -> ControlFlow<()> {
-        if !self.agrees(step, effects) {
+        let briefly = match self.ahead.take() {
+            Some(told) => {
+                let agrees = self.agrees_briefly(&told, step, effects, bytes);
+                if !agrees {
+                    // The same as a group.
+                    self.reader.next(bytes);
+                }
+                agrees
+            }
+            None => false,
+        };
+        if !briefly && !self.agrees(step, effects) {
             self.step = Some(*step);
             self.effects.clone_from(effects);
             return ControlFlow::Break(());
+        }
+        self.ahead = self.look_ahead(bytes);
+        if self.ahead.is_some() {
+            return ControlFlow::Continue(());
         }
         let next = self.reader.next(bytes);
         if next != Next::Group {

@@ -343,8 +343,15 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
     }
 
     /// The synchronisations of what was sent, for the code that is executed.
-    #[inline]
+    #[inline(always)]
     fn synchronise(&mut self) {
+        if self.code.is_some() {
+            self.tell_synchronised();
+        }
+    }
+
+    #[cold]
+    fn tell_synchronised(&mut self) {
         let Some(code) = &mut self.code else {
             return;
         };

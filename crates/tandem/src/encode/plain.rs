@@ -1,8 +1,9 @@
 //! The groups of most instructions, written at once.
 //!
 //! With the usual style nearly every group has one of few shapes: a pc, the
-//! instruction, perhaps one register, perhaps one load or store. The
-//! general encoder writes the same bytes item by item.
+//! instruction, perhaps one register, perhaps one CSR (the flags of a floating-point
+//! operation), perhaps one load or store. The general encoder writes the same bytes item
+//! by item.
 
 use hartrace_flow::{Access, AccessKind, Effects, Insn, RegId};
 
@@ -12,8 +13,8 @@ use crate::elements::Elements;
 use crate::register::Register;
 
 /// Longest of these groups, with room for eight bytes written at its end: begin,
-/// pc, instruction, register, address, data, end.
-const ROOM: usize = 1 + 10 + 5 + 11 + 10 + 10 + 1 + 8;
+/// pc, instruction, register, CSR, address, data, end.
+const ROOM: usize = 1 + 10 + 5 + 11 + 11 + 10 + 10 + 1 + 8;
 
 /// Field widths of such groups.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,7 @@ impl Encoder {
         sink: &mut S,
     ) -> bool {
         let here = self.pc == Some(insn.pc) && self.mode == Some(mode_code(insn.mode));
-        let others = !effects.csrs.is_empty() | effects.mode.is_some() | effects.incomplete;
+        let others = effects.mode.is_some() | effects.incomplete;
         let len = insn.len();
         if !here || self.outside.is_some() || others || len > 4 {
             return false;
@@ -115,6 +116,15 @@ impl Encoder {
                 let number = Register::from(write.reg).number();
                 line.put(3, 4 | u64::from(number) << 8);
                 line.put(width, write.value);
+            }
+            _ => return false,
+        }
+        match &*effects.csrs {
+            [] => {}
+            [write] => {
+                let number = Register::csr(write.csr).number();
+                line.put(3, 4 | u64::from(number) << 8);
+                line.put(plain.xlen, write.value);
             }
             _ => return false,
         }

@@ -10,12 +10,12 @@ use crate::register::Register;
 /// Bytes of the fields, looked up once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
-    xlen: usize,
-    flen: usize,
+    pub(super) xlen: usize,
+    pub(super) flen: usize,
     mlen: usize,
-    eaddr: usize,
+    pub(super) eaddr: usize,
     /// A group has a pc of the plain form.
-    new_pc: bool,
+    pub(super) new_pc: bool,
 }
 
 impl Widths {

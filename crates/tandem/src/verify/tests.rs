@@ -16,6 +16,7 @@ use crate::history::Recorder;
 use crate::{Item, Mlen, Operation, Problem, Request, Response, StoreData};
 
 mod atomics;
+mod brief;
 mod compare;
 mod groups;
 mod partial;
