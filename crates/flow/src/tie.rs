@@ -129,6 +129,30 @@ impl<C: Consumer> Tied<'_, '_, C> {
         }
     }
 
+    /// Gives runs whose accesses are all there and plain, as those of most are, without
+    /// holding them back. `None` for others, and where anything is held back.
+    #[inline(always)]
+    fn give_at_once(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> Option<ControlFlow<()>> {
+        let Tie {
+            harts,
+            slices,
+            reported,
+            ..
+        } = &mut *self.tie;
+        let hart = harts.of(id);
+        // Each synchronisation is held back with its event: none is before an access.
+        if !hart.held.is_empty() || hart.loose || !hart.waiting.is_empty() || !reported.each {
+            return None;
+        }
+        let (tied, count) = slices.exact(kept, runs, hart.plain.all())?;
+        if count == 0 {
+            return Some(self.out.kept_runs(id, kept, runs));
+        }
+        let flow = self.out.tied_runs(id, &tied);
+        hart.take_plain(count);
+        Some(flow)
+    }
+
     /// Gives a run with its accesses, the first of those that wait.
     #[inline]
     fn give(&mut self, id: HartId, run: &Run, count: usize) -> ControlFlow<()> {
@@ -579,6 +603,9 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
     }
 
     fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if let Some(flow) = self.give_at_once(id, kept, runs) {
+            return flow;
+        }
         let number = match self.tie.slices.find(kept) {
             Some(number) => number,
             None => self.tie.examine(id, kept, runs),

@@ -79,13 +79,25 @@ impl Framed {
 /// ([`Compression::Dynamic`]). Most have no more than one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
-    /// By log2 of the size, of loads first and then of stores: `format` and `size`; `None`
-    /// if such accesses are not traced.
-    heads: [Option<u8>; 8],
+    /// By log2 of the size, of loads first and then of stores.
+    heads: [Head; 8],
     /// The first bits of `diff` and `data_len`.
     diff_at: u8,
     length_at: u8,
     address_width: u8,
+}
+
+/// What packets of accesses of one kind and size have in common.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// `format` and `size`.
+    bits: u8,
+    /// Bits of a doubleword that a value does not have.
+    unused: u8,
+    /// The first bit of the data.
+    start: u8,
+    /// What they refer to; [`History::NEVER`] if such accesses are not traced.
+    needs: u16,
 }
 
 impl Words {
@@ -96,22 +108,28 @@ impl Words {
         if others || whole || data.compression != Compression::Dynamic {
             return None;
         }
-        let mut heads = [None; 8];
-        for (head, code) in heads.iter_mut().zip(0u8..) {
+        let diff_at = layout.format_width + layout.size_width;
+        let length_at = diff_at + 2;
+        let heads = [0, 1, 2, 3, 4, 5, 6, 7].map(|code: u8| {
             let (format, size) = (code >> 2 << 1, code & 3);
             let kind = match format {
                 0 => AccessKind::Load,
                 _ => AccessKind::Store,
             };
-            if data.traces(kind, size, version) {
-                *head = Some(format | size << layout.format_width);
+            Head {
+                bits: format | size << layout.format_width,
+                unused: 64 - (8 << size),
+                start: length_at + size,
+                needs: match data.traces(kind, size, version) {
+                    true => History::bases(size, true, true),
+                    false => History::NEVER,
+                },
             }
-        }
-        let diff_at = layout.format_width + layout.size_width;
+        });
         Some(Words {
             heads,
             diff_at,
-            length_at: diff_at + 2,
+            length_at,
             address_width: layout.daddress_width,
         })
     }
@@ -125,12 +143,12 @@ impl Words {
         if kind > AccessKind::Store as u8 || size > 3 {
             return None;
         }
-        let head = (*self.heads.get(usize::from(kind << 2 | size))?)?;
-        if !history.has(History::bases(size, true, true)) {
+        let head = self.heads.get(usize::from(kind << 2 | size))?;
+        if !history.has(head.needs) {
             return None;
         }
         // The data: the shortest of the three. Lengths are in bits here.
-        let unused = 64 - (8 << size);
+        let unused = u32::from(head.unused & 63);
         let signed = |value: u64| (value << unused) as i64 >> unused;
         let data = signed(access.data.unwrap_or(0));
         let before = history.last_data(size);
@@ -156,15 +174,15 @@ impl Words {
                 (diff, field, length, place) = (0, data, plain, full);
             }
         }
-        let start = u32::from(self.length_at + size);
+        let start = u32::from(head.start & 15);
         let end = start + length;
-        let head = u64::from(head | u8::from(!place.aligned))
+        let head = u64::from(head.bits | u8::from(!place.aligned))
             | diff << self.diff_at
             | u64::from(length / 8 - 1) << self.length_at;
         let packet = if end + place.bits <= 64 {
             // Only the bits that are sent.
             let field = (field as u64) << (64 - length) >> (64 - end);
-            let word = head | field | place.field << end;
+            let word = head | field | place.field << (end & 63);
             (u128::from(word), bits(word as i64) / 8)
         } else if end + place.bits <= MOST {
             let field = (field as u64) << (64 - length) >> (64 - length);

@@ -222,6 +222,32 @@ impl SlicePlans {
         store.known.get(kept.index() as usize)?.checked_sub(1)
     }
 
+    /// These runs, which have this name, with the first of these accesses, and how many they
+    /// are. `None` if the runs have not come before, or have others.
+    #[inline(always)]
+    pub(super) fn exact<'a>(
+        &'a self,
+        kept: Kept,
+        runs: &'a [Run],
+        plain: &'a [PlainAccess],
+    ) -> Option<(TiedRuns<'a>, usize)> {
+        let plan = self.plans.get(self.find(kept)? as usize)?;
+        let (from, count) = (plan.from as usize, plan.count as usize);
+        let expected = self.expected.get(from..from + count)?;
+        let own = plain.get(..count)?;
+        if !plan.is_exact || !are_expected(own, expected) {
+            return None;
+        }
+        let first = plan.first as usize;
+        let tied = TiedRuns {
+            kept,
+            runs,
+            ends: self.ends.get(first..first + plan.len as usize)?,
+            accesses: Accesses::Plain(own, expected),
+        };
+        Some((tied, count))
+    }
+
     /// Whether there are so many that they should be forgotten.
     pub(super) fn is_full(&self) -> bool {
         self.expected.len().max(self.runs.len()) > MOST_KEPT
@@ -339,8 +365,8 @@ pub(super) fn assign(expected: &[Expected], accesses: &mut [DataAccess]) -> bool
 }
 
 /// Whether accesses are the expected ones, as far as there are as many.
-#[inline]
+#[inline(always)]
 pub(super) fn are_expected(accesses: &[PlainAccess], expected: &[Expected]) -> bool {
-    let both = accesses.iter().zip(expected);
-    both.fold(0, |all, (one, other)| all | one.form.difference(other.form)) == 0
+    let mut both = accesses.iter().zip(expected);
+    both.all(|(access, expected)| access.form.difference(expected.form) == 0)
 }

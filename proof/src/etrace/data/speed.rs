@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use hartrace_etrace::{Config, DataConfig, Decoder, Encoder, Version};
+use hartrace_flow::encode::Sink;
 use hartrace_flow::{Effects, HartId, Observer, Port, Step, Straights, Wants};
 
 use super::{Bytes, Count, corruption, decode};
@@ -11,6 +12,10 @@ use crate::trace::Recorded;
 
 /// Instructions that are measured.
 const INSNS: u64 = 20_000_000;
+
+/// Names of rows that are compared.
+const COUNTED: &str = "decode to a counter";
+const WITHOUT: &str = "without data trace";
 
 /// Instruction trace, as a writer of files makes it.
 struct Instructions(Port<Encoder<Bytes>>);
@@ -28,9 +33,9 @@ impl Observer for Instructions {
 }
 
 /// The same with data trace.
-struct Data(Port<Encoder<Bytes>>);
+struct Data<S: Sink>(Port<Encoder<S>>);
 
-impl Observer for Data {
+impl<S: Sink> Observer for Data<S> {
     const WANTS: Wants = Wants::STEPS.with(Wants::DATA);
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
@@ -42,9 +47,18 @@ impl Observer for Data {
     }
 }
 
-fn port(config: &Config, program: &Recorded) -> Option<Port<Encoder<Bytes>>> {
-    let encoder = Encoder::new(config.clone(), Bytes::default()).ok()?;
+fn port<S: Sink>(config: &Config, program: &Recorded, sink: S) -> Option<Port<Encoder<S>>> {
+    let encoder = Encoder::new(config.clone(), sink).ok()?;
     Some(Port::new(config.port(program.isa), encoder))
+}
+
+/// A trace as a run writes it: the packets of many instructions, then those of their
+/// accesses. Where every instruction is a step, they alternate.
+fn in_pieces(program: &Recorded, config: &Config, insns: u64) -> Option<Vec<u8>> {
+    let mut out = Data(port(config, program, Vec::new())?);
+    program.run(insns, &mut out, |_| false).ok()?;
+    out.0.finish();
+    Some(out.0.into_sink().into_sink())
 }
 
 /// `etrace-data-speed [INSNS] [PROGRAM...]`: what data trace costs a run, and how
@@ -82,6 +96,7 @@ fn measure(program: &Recorded, insns: u64) -> Result<(), String> {
         ..plain.clone()
     };
     let bytes = corruption::trace(program, &with, insns)?;
+    let pieces = in_pieces(program, &with, insns).ok_or("no trace of a run")?;
     let without = corruption::trace(program, &plain, insns)?;
     let mut count = Count::default();
     decode(&with, program, &bytes, &mut count)?;
@@ -92,22 +107,42 @@ fn measure(program: &Recorded, insns: u64) -> Result<(), String> {
         count.accesses,
         bytes.len()
     );
+    measure_runs(program, (&plain, &with), insns);
+    let traces = [bytes.as_slice(), &pieces, &without];
+    measure_decoding(program, (&plain, &with), traces, count.accesses);
+    Ok(())
+}
+
+/// What the traces cost a run.
+fn measure_runs(program: &Recorded, (plain, with): (&Config, &Config), insns: u64) {
     let mut bench = Bench::new("instructions");
     bench.measure("run, instruction trace", insns, || {
-        let mut out = Instructions(port(&plain, program)?);
+        let mut out = Instructions(port(plain, program, Bytes::default())?);
         program.run(insns, &mut out, |_| false).ok()?;
         Some(black_box(out.0.into_sink().into_sink().0))
     });
     bench.measure("run, data trace too", insns, || {
-        let mut out = Data(port(&with, program)?);
+        let mut out = Data(port(with, program, Bytes::default())?);
         program.run(insns, &mut out, |_| false).ok()?;
         Some(black_box(out.0.into_sink().into_sink().0))
     });
     print!("{}", bench.run(3));
-    let accesses = count.accesses;
+}
+
+/// How fast traces are decoded: of steps, of a run, and without data trace.
+fn measure_decoding(
+    program: &Recorded,
+    (plain, with): (&Config, &Config),
+    [bytes, pieces, without]: [&[u8]; 3],
+    accesses: u64,
+) {
     let mut bench = Bench::new("accesses");
-    let (bytes, with, without) = (&bytes, &with, &without);
-    for (name, values) in [("decode to a counter", false), ("decode with values", true)] {
+    for (name, bytes, values) in [
+        (COUNTED, pieces, false),
+        ("decode with values", pieces, true),
+        ("counter, trace of steps", bytes, false),
+        ("values, trace of steps", bytes, true),
+    ] {
         bench.measure(name, accesses, move || {
             let mut count = Count {
                 values,
@@ -117,14 +152,22 @@ fn measure(program: &Recorded, insns: u64) -> Result<(), String> {
             Some(count.accesses)
         });
     }
-    // What the other two contain.
-    bench.measure("without data trace", accesses, || {
+    // What all of them contain.
+    bench.measure(WITHOUT, accesses, || {
         let mut count = Count::default();
         let mut decoder = Decoder::new(plain.clone(), &program.image).ok()?;
         decoder.feed(without, &mut count);
         decoder.finish(&mut count);
         Some(count.insns)
     });
-    print!("{}", bench.run(5));
-    Ok(())
+    let report = bench.run(5);
+    print!("{report}");
+    if let (Some(all), Some(without)) = (report.row(COUNTED), report.row(WITHOUT)) {
+        let each = |seconds: f64| 1e9 * seconds / accesses.max(1) as f64;
+        println!(
+            "an access: {:.1} ns, and {:.1} ns for the instructions up to the next",
+            each(all.median() - without.median()),
+            each(without.median())
+        );
+    }
 }
