@@ -147,7 +147,8 @@ impl Export {
             .prefix(UNFINISHED)
             .tempdir_in(&self.folder)
             .map_err(|error| cannot_create(&self.folder, &error))?;
-        let mut writer = Writer::new(temporary.path(), ended);
+        let writer = Writer::new(temporary.path(), ended);
+        let mut writer = writer.map_err(|error| self.cannot_write(&source.name, &error))?;
         let wanted = Wanted::all(self.tables.iter().copied());
         let read = opened.read(&wanted, &mut writer, &mut |_| ())?;
         let written = writer.finish();
