@@ -32,7 +32,9 @@ pub(crate) struct Press(Compressor<'static>);
 
 impl Press {
     pub(crate) fn new() -> Result<Press> {
-        Ok(Press(Compressor::new(ZstdLevel::default().compression_level())?))
+        Ok(Press(Compressor::new(
+            ZstdLevel::default().compression_level(),
+        )?))
     }
 }
 
@@ -214,13 +216,13 @@ impl Values {
 
     fn add(&mut self, array: &dyn Array) {
         match self {
-            Values::Deltas(values) => numbers::<UInt64Type>(array, |value| values.push(value)),
+            Values::Deltas(values) => numbers::<UInt64Type, _>(array, values, |value| value),
             Values::Narrow(values) => match array.data_type() {
-                DataType::UInt8 => numbers::<UInt8Type>(array, |value| values.push(value.into())),
-                _ => numbers::<UInt32Type>(array, |value| values.push(value.into())),
+                DataType::UInt8 => numbers::<UInt8Type, _>(array, values, u64::from),
+                _ => numbers::<UInt32Type, _>(array, values, u64::from),
             },
             Values::Numbers(dictionary, keys) => {
-                numbers::<UInt64Type>(array, |value| keys.push(dictionary.key(value)));
+                numbers::<UInt64Type, _>(array, keys, |value| dictionary.key(value));
             }
             Values::Names(names, keys) => {
                 if let Some(array) = array.as_dictionary_opt::<Int32Type>() {
@@ -296,16 +298,20 @@ fn indices(page: &mut Vec<u8>, count: usize, keys: &mut Vec<u32>) {
     keys.clear();
 }
 
-/// The numbers of an array that are not null.
-fn numbers<T: ArrowPrimitiveType>(array: &dyn Array, take: impl FnMut(T::Native)) {
+/// Adds what the numbers of an array that are not null are written as.
+fn numbers<T: ArrowPrimitiveType, W>(
+    array: &dyn Array,
+    out: &mut Vec<W>,
+    write: impl FnMut(T::Native) -> W,
+) {
     let Some(array) = array.as_primitive_opt::<T>() else {
         return;
     };
     let array: &PrimitiveArray<T> = array;
     match array.nulls() {
-        None => array.values().iter().copied().for_each(take),
+        None => out.extend(array.values().iter().copied().map(write)),
         Some(nulls) if nulls.null_count() == nulls.len() => {}
-        Some(_) => array.iter().flatten().for_each(take),
+        Some(_) => out.extend(array.iter().flatten().map(write)),
     }
 }
 

@@ -23,8 +23,10 @@ const fn zigzag(value: i64) -> u64 {
 }
 
 /// Values of `width` bits, the lowest bits first.
-#[inline]
 fn pack(out: &mut Vec<u8>, width: u32, values: impl Iterator<Item = u64>) {
+    if width == 0 {
+        return;
+    }
     let (mut word, mut filled) = (0u64, 0);
     for value in values {
         word |= value << filled;
@@ -57,24 +59,30 @@ pub(crate) fn delta<const NARROW: bool>(out: &mut Vec<u8>, values: &[u64]) {
     let first = values.first().copied().unwrap_or(0);
     varint(out, zigzag(signed::<NARROW>(first)));
     let after = values.get(1..).unwrap_or_default();
+    let mut deltas = [0i64; BLOCK];
     for (after, before) in after.chunks(BLOCK).zip(values.chunks(BLOCK)) {
-        let mut deltas = [0i64; BLOCK];
         let mut least = i64::MAX;
         for (delta, (after, before)) in deltas.iter_mut().zip(after.iter().zip(before)) {
             *delta = signed::<NARROW>(after.wrapping_sub(*before));
             least = least.min(*delta);
         }
         varint(out, zigzag(least));
-        let mut packed = [0u64; BLOCK];
-        for (packed, delta) in packed.iter_mut().zip(deltas).take(after.len()) {
-            *packed = delta.wrapping_sub(least) as u64;
+        // What the last block does not have is written as zeros.
+        if let Some(rest) = deltas.get_mut(after.len()..) {
+            rest.fill(least);
         }
-        let widths = packed
-            .chunks_exact(PART)
-            .map(|part| u64::BITS - part.iter().fold(0, |all, value| all | value).leading_zeros());
-        out.extend(widths.clone().map(|width| width as u8));
-        for (width, part) in widths.zip(packed.chunks_exact(PART)) {
-            pack(out, width, part.iter().copied());
+        let mut widths = [0; BLOCK / PART];
+        for (width, part) in widths.iter_mut().zip(deltas.chunks_exact_mut(PART)) {
+            let mut bits = 0;
+            for delta in part {
+                *delta = delta.wrapping_sub(least);
+                bits |= *delta;
+            }
+            *width = u64::BITS - bits.leading_zeros();
+        }
+        out.extend(widths.map(|width| width as u8));
+        for (width, part) in widths.into_iter().zip(deltas.chunks_exact(PART)) {
+            pack(out, width, part.iter().map(|delta| *delta as u64));
         }
     }
 }
