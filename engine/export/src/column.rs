@@ -87,8 +87,8 @@ struct Chunk {
     range: Option<(u64, u64)>,
     /// Bytes of the pages before they were compressed.
     plain: usize,
-    /// A page became smaller; it is not worth trying if the first one did not.
-    compressed: Option<bool>,
+    /// Some pages are compressed.
+    is_compressed: bool,
     encodings: Vec<Encoding>,
     /// The page of the dictionary, and how many values it has.
     dictionary: Option<(Vec<u8>, usize)>,
@@ -97,12 +97,13 @@ struct Chunk {
 impl Chunk {
     /// The bytes of a page, smaller if they can be.
     fn squeeze(&mut self, plain: Vec<u8>, press: &mut Press) -> Result<(Vec<u8>, bool)> {
-        if plain.is_empty() || self.compressed == Some(false) {
+        if plain.is_empty() {
             return Ok((plain, false));
         }
         let squeezed = press.0.compress(&plain)?;
-        let helps = squeezed.len() + plain.len() / 16 < plain.len();
-        self.compressed = Some(helps || self.compressed == Some(true));
+        // What hardly shrinks is read faster as it is.
+        let helps = squeezed.len() + plain.len() / 32 < plain.len();
+        self.is_compressed |= helps;
         Ok(match helps {
             true => (squeezed, true),
             false => (plain, false),
@@ -128,8 +129,8 @@ impl Chunk {
         let plain = page.len();
         let squeezed = press.0.compress(&page)?;
         // Unlike other pages, it is compressed if the chunk is.
-        let is_compressed = self.compressed == Some(true) || squeezed.len() < plain;
-        self.compressed = Some(is_compressed);
+        let is_compressed = self.is_compressed || squeezed.len() < plain;
+        self.is_compressed = is_compressed;
         let page = Page::DictionaryPage {
             buf: Bytes::from(if is_compressed { squeezed } else { page }),
             num_values: count as u32,
@@ -431,9 +432,9 @@ impl Column {
         let mut chunk = std::mem::take(&mut self.chunk);
         let dictionary = chunk.write_dictionary(press)?;
         let range = chunk.range.map(|(least, most)| (least as i64, most as i64));
-        let codec = match chunk.compressed {
-            Some(true) => Compression::ZSTD(ZstdLevel::default()),
-            _ => Compression::UNCOMPRESSED,
+        let codec = match chunk.is_compressed {
+            true => Compression::ZSTD(ZstdLevel::default()),
+            false => Compression::UNCOMPRESSED,
         };
         let mut metadata = ColumnChunkMetaData::builder(self.description.clone())
             .set_encodings(chunk.encodings)

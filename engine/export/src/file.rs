@@ -9,6 +9,7 @@ use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -110,7 +111,7 @@ impl TableFile {
 fn form(table: Table, column: &ColumnInfo, data_type: &DataType) -> Form {
     let is_delta = match column.name {
         "begin" | "begin_time" | "end_time" | "time" | "position" => true,
-        "instructions" | "cycles" | "bytes" | "taken" | "not_taken" => true,
+        "instructions" | "cycles" | "taken" | "not_taken" => true,
         "end" => table != Table::Runs,
         "start" | "address" => table.is_of_program(),
         _ => false,
@@ -122,8 +123,11 @@ fn form(table: Table, column: &ColumnInfo, data_type: &DataType) -> Form {
 }
 
 fn properties(table: Table, schema: &Schema) -> WriterProperties {
-    let metadata = table.metadata().into_iter();
-    let metadata = metadata.map(|(key, value)| KeyValue::new(key, value));
+    // In order: files with the same rows are the same.
+    let metadata: BTreeMap<String, String> = table.metadata().into_iter().collect();
+    let metadata = metadata
+        .into_iter()
+        .map(|(key, value)| KeyValue::new(key, value));
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_created_by(format!("hartrace {}", env!("CARGO_PKG_VERSION")))
