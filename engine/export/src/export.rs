@@ -1,17 +1,19 @@
 //! A folder of Parquet files, made trace by trace.
 
 use crate::writer::{Writer, Written};
+use hartrace_capture::digest::Digest;
 use hartrace_capture::output::Output;
 use hartrace_print::diagnostic::{Code, Diagnostic};
 use hartrace_tables::{Error, Opened, Table, TraceSource, VERSION, Wanted};
 use parquet::errors::ParquetError;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// The folder with a file for each trace that is finished.
 const TRACES: &str = "_traces";
@@ -27,8 +29,11 @@ pub struct Export {
     folder: PathBuf,
     tables: Vec<Table>,
     /// Files are put in their places by one thread at a time.
-    placing: Mutex<()>,
+    placing: Mutex<Shared>,
 }
+
+/// Where files are that many traces have alike, by what is in them: those of their program.
+type Shared = HashMap<Digest, PathBuf>;
 
 /// What was exported of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +48,7 @@ pub struct Done {
     pub tables: BTreeMap<Table, u64>,
     /// The size of the trace in bytes.
     pub trace_bytes: u64,
-    /// The size of its files in bytes.
+    /// The size of its files in bytes, without those that it shares with other traces.
     pub bytes: u64,
     /// Instructions that were decoded.
     pub instructions: u64,
@@ -95,7 +100,7 @@ impl Export {
         Ok(Export {
             folder: folder.to_path_buf(),
             tables,
-            placing: Mutex::new(()),
+            placing: Mutex::default(),
         })
     }
 
@@ -147,8 +152,9 @@ impl Export {
             .prefix(UNFINISHED)
             .tempdir_in(&self.folder)
             .map_err(|error| cannot_create(&self.folder, &error))?;
-        let mut writer = Writer::new(temporary.path(), ended);
-        let wanted = Wanted::all(self.tables.iter().copied());
+        let writer = Writer::new(temporary.path(), ended);
+        let mut writer = writer.map_err(|error| self.cannot_write(&source.name, &error))?;
+        let wanted = Wanted::all(self.tables.iter().copied()).without_index();
         let read = opened.read(&wanted, &mut writer, &mut |_| ())?;
         let written = writer.finish();
         if ended() {
@@ -169,7 +175,7 @@ impl Export {
         for file in &written {
             *done.tables.entry(file.table).or_default() += file.rows;
         }
-        self.place(&opened, &written, &done)?;
+        self.place(&opened, &written, &mut done)?;
         Ok(Some(Outcome {
             done,
             is_old: false,
@@ -178,8 +184,8 @@ impl Export {
     }
 
     /// Puts the files of a trace in their places, and then what says that they are there.
-    fn place(&self, opened: &Opened, written: &[Written], done: &Done) -> Result<(), Error> {
-        let _one = self.placing.lock();
+    fn place(&self, opened: &Opened, written: &[Written], done: &mut Done) -> Result<(), Error> {
+        let mut shared = self.placing.lock().unwrap_or_else(PoisonError::into_inner);
         let marker = self.marker(&opened.name);
         let _ = fs::remove_file(&marker);
         let name = format!("trace={}", folder_name(&opened.name));
@@ -201,7 +207,11 @@ impl Export {
             }
             fs::create_dir_all(&folder).map_err(|error| cannot_create(&folder, &error))?;
             let place = folder.join(NAMES);
-            fs::rename(&file.path, &place).map_err(|error| cannot_create(&place, &error))?;
+            if link(file, &place, &mut shared) {
+                done.bytes -= file.bytes;
+            } else {
+                fs::rename(&file.path, &place).map_err(|error| cannot_create(&place, &error))?;
+            }
         }
         // Numbers and text: nothing that could fail.
         let text = serde_json::to_vec_pretty(done).unwrap_or_default();
@@ -221,6 +231,29 @@ impl Export {
             .note("traces that are finished stay; the files of this one were removed")
             .help("make room, and give the same command again")
             .into()
+    }
+}
+
+/// Puts a file in its place as another name of one that is the same: the functions and lines of a
+/// program are those of every trace of it. Whether that was possible; if not, the next files like
+/// this one may be names of it.
+fn link(file: &Written, place: &Path, shared: &mut Shared) -> bool {
+    if !matches!(file.table, Table::Functions | Table::Lines) {
+        return false;
+    }
+    let Ok(bytes) = fs::read(&file.path) else {
+        return false;
+    };
+    match shared.entry(Digest::of(&bytes)) {
+        Entry::Occupied(known) if fs::hard_link(known.get(), place).is_ok() => true,
+        Entry::Occupied(mut known) => {
+            known.insert(place.to_path_buf());
+            false
+        }
+        Entry::Vacant(new) => {
+            new.insert(place.to_path_buf());
+            false
+        }
     }
 }
 

@@ -15,7 +15,11 @@
 //! ```
 
 pub mod args;
+mod column;
+mod dictionary;
+mod encoding;
 mod export;
+mod file;
 mod list;
 mod report;
 pub mod talk;

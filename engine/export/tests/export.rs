@@ -163,6 +163,53 @@ fn an_export_is_resumed() {
     assert_eq!(files(&out), first);
 }
 
+/// Functions and lines of a program are stored once for all its traces, and each trace still has
+/// its own when another is exported again.
+#[cfg(unix)]
+#[test]
+fn traces_share_the_tables_of_their_program() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    for (name, program) in [
+        ("a", "sieve-rv64gc"),
+        ("b", "sieve-rv64gc"),
+        ("c", "sort-rv64gc"),
+    ] {
+        record(
+            &folder.path().join(format!("{name}.ntrace")),
+            program,
+            "",
+            5_000,
+        );
+    }
+    let given = Given::default();
+    let all = traces(&[folder.path().to_path_buf()], None, &given).unwrap();
+    let export = Export::new(&out, Export::USUAL.to_vec()).unwrap();
+    let mut bytes = Vec::new();
+    for trace in &all {
+        bytes.push(export.trace(trace, &|| false).unwrap().unwrap().done.bytes);
+    }
+    assert!(bytes[1] < bytes[0], "{bytes:?}");
+    let file = |table: &str, trace: &str| {
+        out.join(table)
+            .join(format!("trace={trace}.ntrace"))
+            .join("part.parquet")
+    };
+    let node = |table: &str, trace: &str| fs::metadata(file(table, trace)).unwrap().ino();
+    for table in ["functions", "lines"] {
+        assert_eq!(node(table, "a"), node(table, "b"), "{table}");
+        assert_ne!(node(table, "a"), node(table, "c"), "{table}");
+    }
+    assert_ne!(node("branches", "a"), node("branches", "b"));
+    let before = fs::read(file("lines", "b")).unwrap();
+    record(&folder.path().join("a.ntrace"), "sort-rv64gc", "", 5_000);
+    let again = export.trace(&all[0], &|| false).unwrap().unwrap();
+    assert!(!again.is_old);
+    assert_eq!(node("lines", "a"), node("lines", "c"));
+    assert_eq!(fs::read(file("lines", "b")).unwrap(), before);
+}
+
 /// What cannot be exported does not keep the others from being exported.
 #[test]
 fn bad_traces_are_reported() {

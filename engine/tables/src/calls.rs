@@ -20,7 +20,7 @@ pub(crate) struct CallSink {
     harts: Vec<(HartId, HartCalls)>,
     recent: usize,
     /// Open calls of threads that were saved.
-    saved: HashMap<(HartId, u32), Vec<Open>>,
+    saved: HashMap<(HartId, u32), Vec<SavedOpen>>,
     /// There are enough rows for a batch.
     pub(crate) is_full: bool,
 }
@@ -50,6 +50,8 @@ struct Thread {
     number: u32,
     context: Option<u64>,
     open: Vec<Open>,
+    /// The traps among these.
+    traps: Vec<Trap>,
     /// Calls among these.
     depth: u32,
 }
@@ -61,10 +63,17 @@ struct Open {
     begin: Moment,
 }
 
+/// Of a trap there is more in [`Thread::traps`]: calls are many, and this is small.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Call(FunctionId),
-    Trap(Trap),
+    Trap,
+}
+
+/// A call or a trap that was saved. Which function it is, the stacks know.
+struct SavedOpen {
+    begin: Moment,
+    trap: Option<Trap>,
 }
 
 impl CallSink {
@@ -177,12 +186,7 @@ impl CallSink {
     /// The traps inside the innermost call have ended, though nothing says how.
     #[inline]
     fn lose_traps(&mut self, id: HartId, at: Moment) {
-        while let Some(Open {
-            what: What::Trap(trap),
-            begin,
-        }) = self.hart(id).thread.open.last().copied()
-        {
-            self.hart(id).thread.open.pop();
+        while let Some((trap, begin)) = self.hart(id).thread.pop_trap() {
             self.end_trap(id, &trap, begin, How::Lost, at);
         }
     }
@@ -191,7 +195,7 @@ impl CallSink {
     fn lose(&mut self, id: HartId, at: Moment) {
         while let Some(open) = self.hart(id).thread.open.last().copied() {
             match open.what {
-                What::Trap(_) => self.lose_traps(id, at),
+                What::Trap => self.lose_traps(id, at),
                 What::Call(function) => {
                     let left = Ended {
                         function,
@@ -287,7 +291,7 @@ impl Open {
     const fn function(&self) -> Option<FunctionId> {
         match self.what {
             What::Call(function) => Some(function),
-            What::Trap(_) => None,
+            What::Trap => None,
         }
     }
 }
@@ -374,19 +378,11 @@ impl StackSink for CallSink {
     }
 
     fn trapped(&mut self, id: HartId, trap: &Trap, at: Moment) {
-        self.hart(id).thread.open.push(Open {
-            what: What::Trap(*trap),
-            begin: at,
-        });
+        self.hart(id).thread.push_trap(*trap, at);
     }
 
     fn resumed(&mut self, id: HartId, how: How, at: Moment) {
-        if let Some(Open {
-            what: What::Trap(trap),
-            begin,
-        }) = self.hart(id).thread.open.last().copied()
-        {
-            self.hart(id).thread.open.pop();
+        if let Some((trap, begin)) = self.hart(id).thread.pop_trap() {
             self.end_trap(id, &trap, begin, how, at);
         }
     }
@@ -422,7 +418,7 @@ impl StackSink for CallSink {
 
 impl Thread {
     /// A thread with what it has called, which began at the times that were saved, or now.
-    fn new(to: &Switched<'_>, saved: Option<Vec<Open>>) -> Thread {
+    fn new(to: &Switched<'_>, saved: Option<Vec<SavedOpen>>) -> Thread {
         let mut saved = saved.unwrap_or_default().into_iter();
         let mut thread = Thread {
             number: to.number,
@@ -430,29 +426,44 @@ impl Thread {
         };
         for call in to.open() {
             let known = saved.next();
-            let what = match call {
+            let begin = known.as_ref().map_or(to.at, |known| known.begin);
+            match call {
                 OpenCall::Call(function) => {
                     thread.depth += 1;
-                    What::Call(function)
+                    let what = What::Call(function);
+                    thread.open.push(Open { what, begin });
                 }
-                OpenCall::Trap(cause, epc) => match known {
-                    Some(Open {
-                        what: What::Trap(trap),
-                        ..
-                    }) => What::Trap(trap),
-                    _ => What::Trap(Trap {
+                OpenCall::Trap(cause, epc) => {
+                    let trap = known.and_then(|known| known.trap).unwrap_or(Trap {
                         epc,
                         handler: None,
                         cause,
                         tval: None,
                         pending: None,
-                    }),
-                },
-            };
-            let begin = known.map_or(to.at, |known| known.begin);
-            thread.open.push(Open { what, begin });
+                    });
+                    thread.push_trap(trap, begin);
+                }
+            }
         }
         thread
+    }
+
+    fn push_trap(&mut self, trap: Trap, begin: Moment) {
+        let what = What::Trap;
+        self.traps.push(trap);
+        self.open.push(Open { what, begin });
+    }
+
+    /// The innermost trap, if it is not around a call, and when it began.
+    #[inline]
+    fn pop_trap(&mut self) -> Option<(Trap, Moment)> {
+        let open = self.open.last()?;
+        if let What::Call(_) = open.what {
+            return None;
+        }
+        let begin = open.begin;
+        self.open.pop();
+        Some((self.traps.pop()?, begin))
     }
 }
 
@@ -468,8 +479,13 @@ impl SavedSink for CallSink {
             for thread in threads {
                 out.number(thread.number.into());
                 out.number(thread.open.len() as u64);
+                let mut traps = thread.traps.iter();
                 for open in &thread.open {
-                    open.save(out);
+                    let trap = match open.what {
+                        What::Call(_) => None,
+                        What::Trap => traps.next(),
+                    };
+                    save_open(open.begin, trap, out);
                 }
             }
         }
@@ -482,7 +498,7 @@ impl SavedSink for CallSink {
                 let number = u32::try_from(saved.number()?).ok()?;
                 let mut open = Vec::new();
                 for _ in 0..saved.count()? {
-                    open.push(Open::restore(saved)?);
+                    open.push(SavedOpen::restore(saved)?);
                 }
                 self.saved.insert((id, number), open);
             }
@@ -491,37 +507,33 @@ impl SavedSink for CallSink {
     }
 }
 
-impl Open {
-    fn save(&self, out: &mut Packer) {
-        out.number(self.begin.insn);
-        out.option(self.begin.time);
-        match self.what {
-            What::Call(_) => out.number(0),
-            What::Trap(trap) => {
-                let (kind, code) = match trap.cause {
-                    Cause::Exception(code) => (1, code),
-                    Cause::Interrupt(code) => (2, code),
-                    Cause::Unknown => (3, None),
-                };
-                out.number(kind);
-                out.option(code.map(u64::from));
-                for part in [trap.epc, trap.handler, trap.tval, trap.pending] {
-                    out.option(part);
-                }
-            }
-        }
+fn save_open(begin: Moment, trap: Option<&Trap>, out: &mut Packer) {
+    out.number(begin.insn);
+    out.option(begin.time);
+    let Some(trap) = trap else {
+        return out.number(0);
+    };
+    let (kind, code) = match trap.cause {
+        Cause::Exception(code) => (1, code),
+        Cause::Interrupt(code) => (2, code),
+        Cause::Unknown => (3, None),
+    };
+    out.number(kind);
+    out.option(code.map(u64::from));
+    for part in [trap.epc, trap.handler, trap.tval, trap.pending] {
+        out.option(part);
     }
+}
 
-    fn restore(saved: &mut Unpacker<'_>) -> Option<Open> {
+impl SavedOpen {
+    fn restore(saved: &mut Unpacker<'_>) -> Option<SavedOpen> {
         let begin = Moment {
             insn: saved.number()?,
             time: saved.option()?,
         };
         let kind = saved.number()?;
         if kind == 0 {
-            // Which function, the stacks know.
-            let what = What::Trap(NOTHING);
-            return Some(Open { what, begin });
+            return Some(SavedOpen { begin, trap: None });
         }
         let code = saved.option()?.and_then(|code| u32::try_from(code).ok());
         let cause = match kind {
@@ -537,16 +549,7 @@ impl Open {
             tval: saved.option()?,
             pending: saved.option()?,
         };
-        let what = What::Trap(trap);
-        Some(Open { what, begin })
+        let trap = Some(trap);
+        Some(SavedOpen { begin, trap })
     }
 }
-
-/// In place of a call whose function is not known yet.
-const NOTHING: Trap = Trap {
-    epc: None,
-    handler: None,
-    cause: Cause::Unknown,
-    tval: None,
-    pending: None,
-};

@@ -36,6 +36,8 @@ pub trait Take {
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     tables: Vec<(Table, Projection)>,
+    /// No index is wanted.
+    unindexed: bool,
 }
 
 impl Wanted {
@@ -44,6 +46,7 @@ impl Wanted {
     pub fn only(table: Table, projection: Projection) -> Wanted {
         Wanted {
             tables: vec![(table, projection)],
+            unindexed: false,
         }
     }
 
@@ -53,7 +56,21 @@ impl Wanted {
         let tables = tables.into_iter();
         Wanted {
             tables: tables.map(|table| (table, Projection::ALL)).collect(),
+            unindexed: false,
         }
+    }
+
+    /// The same without an index of the trace, which takes longer to make.
+    #[must_use]
+    pub fn without_index(self) -> Wanted {
+        Wanted {
+            unindexed: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn has_index(&self) -> bool {
+        !self.unindexed
     }
 
     pub(crate) fn of(&self, table: Table) -> Option<Projection> {
@@ -68,6 +85,7 @@ impl Wanted {
         let others = self.tables.iter().filter(|(known, _)| *known != table);
         Wanted {
             tables: others.copied().collect(),
+            ..*self
         }
     }
 
@@ -251,7 +269,11 @@ impl Marked for Feed<'_, '_> {
     }
 
     fn mark(&mut self, checkpoint: Checkpoint) {
-        let Some(state) = self.save().filter(|_| self.indexed) else {
+        if !self.indexed {
+            self.inner().sync(checkpoint.position);
+            return;
+        }
+        let Some(state) = self.save() else {
             return;
         };
         let zones = self.inner().sync(checkpoint.position);
@@ -296,7 +318,7 @@ impl<'a, 't> Collector<'a, 't> {
         });
         Collector {
             profiler,
-            flow: flow.then(|| Flow::new(image, tables)),
+            flow: flow.then(|| Flow::new(image, tables, purpose.indexed)),
             out,
             ended: false,
         }
@@ -476,7 +498,7 @@ impl Consumer for Collector<'_, '_> {
 
     fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
         if let Some(flow) = &mut self.flow {
-            flow.runs(hart, runs);
+            flow.kept_runs(hart, kept, runs);
         }
         if let Some(profiler) = &mut self.profiler {
             let _ = profiler.kept_runs(hart, kept, runs);

@@ -4,8 +4,8 @@ use crate::rows::{Accesses, Gaps, Runs};
 use crate::table::{Projection, Table};
 use crate::zone::Zone;
 use hartrace_flow::{
-    Context, DataAccess, Event, Exit, Gap, HartId, Image, Mark, Mode, Ownership, Packer, Reason,
-    Run, SpaceId, Unpacker,
+    Context, DataAccess, Event, Exit, Gap, HartId, Image, Kept, Mark, Mode, Ownership, Packer,
+    Reason, Run, SpaceId, Unpacker,
 };
 use hartrace_print::words::access_kind;
 
@@ -41,8 +41,11 @@ impl FlowTables {
 pub(crate) struct Flow<'a> {
     image: &'a Image,
     tables: FlowTables,
+    /// Whether [`Flow::take_zones`] and [`Flow::save`] are called.
+    indexed: bool,
     harts: Vec<(HartId, HartFlow)>,
     recent: usize,
+    sums: Sums,
     /// The checkpoint before what comes.
     pub(crate) position: u64,
     /// There are enough rows for a batch.
@@ -82,13 +85,66 @@ struct Stretch {
     position: u64,
 }
 
+/// Instructions of slices of runs that come again and again.
+#[derive(Default)]
+struct Sums {
+    /// The stores of the slices: their numbers, and the sums by place; 0 is not known yet.
+    stores: Vec<(u32, Vec<u32>)>,
+}
+
+/// Stores that are known; then all are forgotten. A decoder has three.
+const MAX_STORES: usize = 16;
+
+impl Sums {
+    #[inline]
+    fn of(&mut self, kept: Kept, runs: &[Run]) -> u64 {
+        let mut stores = self.stores.iter();
+        let store = stores.find(|(number, _)| *number == kept.store());
+        match store.and_then(|(_, sums)| sums.get(kept.index() as usize)) {
+            Some(&sum) if sum != 0 => sum.into(),
+            _ => self.add(kept, runs),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, kept: Kept, runs: &[Run]) -> u64 {
+        let number = kept.store();
+        let sum = insns(runs);
+        let at = self.stores.iter().position(|(known, _)| *known == number);
+        let at = at.unwrap_or_else(|| {
+            if self.stores.len() >= MAX_STORES {
+                self.stores.clear();
+            }
+            self.stores.push((number, Vec::new()));
+            self.stores.len() - 1
+        });
+        if let (Some((_, sums)), Ok(short)) = (self.stores.get_mut(at), u32::try_from(sum)) {
+            let place = kept.index() as usize;
+            if place >= sums.len() {
+                sums.resize(place + 1, 0);
+            }
+            if let Some(known) = sums.get_mut(place) {
+                *known = short;
+            }
+        }
+        sum
+    }
+}
+
+/// Instructions of runs.
+fn insns(runs: &[Run]) -> u64 {
+    runs.iter().map(|run| u64::from(run.insns)).sum()
+}
+
 impl<'a> Flow<'a> {
-    pub(crate) fn new(image: &'a Image, tables: FlowTables) -> Flow<'a> {
+    pub(crate) fn new(image: &'a Image, tables: FlowTables, indexed: bool) -> Flow<'a> {
         Flow {
             image,
             tables,
+            indexed,
             harts: Vec::new(),
             recent: 0,
+            sums: Sums::default(),
             position: 0,
             is_full: false,
         }
@@ -143,8 +199,12 @@ impl<'a> Flow<'a> {
     }
 
     /// Runs of a hart. If only their stretch counts that has not ended, those before it are
-    /// passed over.
+    /// passed over; for gaps, how many instructions they have is enough.
     pub(crate) fn runs(&mut self, id: HartId, runs: &[Run]) {
+        if self.only_counts() {
+            self.hart(id).insn += insns(runs);
+            return;
+        }
         let position = self.position;
         if self.tables.is_detailed() || self.hart(id).next_time.is_some() {
             for run in runs {
@@ -154,7 +214,6 @@ impl<'a> Flow<'a> {
             return;
         }
         let hart = self.hart(id);
-        let insns = |runs: &[Run]| runs.iter().map(|run| u64::from(run.insns)).sum::<u64>();
         if runs.last().is_some_and(|run| !goes_on(run)) {
             hart.open = None;
             hart.insn += insns(runs);
@@ -172,6 +231,20 @@ impl<'a> Flow<'a> {
         for run in rest {
             hart.run(run, position);
         }
+    }
+
+    /// The same for runs that come again and again.
+    pub(crate) fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) {
+        if !self.only_counts() {
+            return self.runs(id, runs);
+        }
+        let insns = self.sums.of(kept, runs);
+        self.hart(id).insn += insns;
+    }
+
+    /// Whether nothing is of interest but how many instructions there are.
+    const fn only_counts(&self) -> bool {
+        !self.tables.is_detailed() && !self.indexed
     }
 
     /// An event that is not a run.

@@ -35,12 +35,13 @@ pub struct Span {
 pub struct Read {
     /// What was decoded, for a verdict.
     pub decoded: Decoded,
-    /// Its index, if it was read to the end.
+    /// Its index, if it is wanted and the trace was read to the end.
     pub index: Option<Index>,
 }
 
 impl Opened {
-    /// Gives rows of a whole trace, of all tables that are wanted, and makes its index.
+    /// Gives rows of a whole trace, of all tables that are wanted, and makes its index, if it
+    /// is wanted.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl Opened {
         }
         let purpose = Purpose {
             timed: wanted.has_time() && self.has_time(),
-            indexed: true,
+            indexed: wanted.has_index(),
             counted: wanted.of(Table::Branches).is_some(),
         };
         let mut feed = Feed::new((&self.image, &self.functions), wanted, purpose, &mut *out);
@@ -91,7 +92,7 @@ impl Opened {
         }
         Ok(Read {
             decoded,
-            index: (!ended).then_some(Index { stretches, names }),
+            index: (!ended && wanted.has_index()).then_some(Index { stretches, names }),
         })
     }
 
