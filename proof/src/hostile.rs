@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::cpu::Stopwatch;
 use crate::etrace::ETrace;
 use crate::generate::Random;
 use crate::ntrace::NTrace;
@@ -291,9 +292,9 @@ fn run(property: &Property, time: Duration, seed: u64) -> Result<Tally, String> 
             Some(seed) => seed.clone(),
             None => mutate::mutate(&seeds, &mut random),
         };
-        let before = Instant::now();
+        let before = Stopwatch::start();
         let holds = catch_unwind(AssertUnwindSafe(|| (property.holds)(&case)));
-        let took = before.elapsed();
+        let took = before.took();
         let blame = |what: &str| {
             let hex: String = case.iter().map(|b| format!("{b:02x}")).collect();
             format!("{}, seed {seed}: {what}\ncase: {hex}", property.name)
@@ -333,9 +334,9 @@ fn peak_memory() -> Option<u64> {
 /// The large cases, each within its time.
 fn large_cases() -> Result<(), String> {
     for (name, case) in large::CASES {
-        let before = Instant::now();
+        let before = Stopwatch::start();
         case().map_err(|what| format!("{name}: {what}"))?;
-        let took = before.elapsed();
+        let took = before.took();
         println!("{name}: {} ms", took.as_millis());
         // Making the file counts too.
         ensure(took < 3 * PATIENCE, || format!("{name}: too slow"))?;

@@ -8,6 +8,7 @@ pub mod block;
 #[cfg(test)]
 mod cases;
 pub mod commands;
+mod cpu;
 pub mod ctr;
 pub mod elf;
 pub mod encodings;
