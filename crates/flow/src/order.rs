@@ -67,7 +67,7 @@ mod tests {
             expected.sort_by_key(|(key, _)| *key);
             sort_by_key(&mut list, |(key, _)| *key);
             assert_eq!(list, expected);
-            expected.sort_by(|a, b| b.0.cmp(&a.0));
+            expected.sort_by_key(|(key, _)| core::cmp::Reverse(*key));
             sort_by(&mut list, |a, b| b.0.cmp(&a.0));
             assert_eq!(list, expected);
         }
