@@ -11,7 +11,7 @@ mod kinds;
 mod port;
 mod run;
 
-pub use run::{IngressRun, IngressRuns, PassRuns, Passing};
+pub use run::{CountRuns, IngressRun, IngressRuns, PassRuns, Passing};
 
 pub use port::{DataPort, ItypeWidth, Port, PortConfig, Retirement, Retires};
 

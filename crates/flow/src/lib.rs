@@ -119,8 +119,8 @@ pub use image::{
     Fetched, Image, ImageError, Insns, Sighting, Since, SpaceId, Spot, Version, elf_bias,
 };
 pub use ingress::{
-    Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth,
-    PassRuns, Passing, Port, PortConfig, Retirement, Retires, Trigger,
+    CountRuns, Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink,
+    ItypeWidth, PassRuns, Passing, Port, PortConfig, Retirement, Retires, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
 pub use kept::Kept;

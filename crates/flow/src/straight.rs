@@ -63,6 +63,8 @@ pub struct Placed {
     pub bits: u32,
     /// Its offset in bytes.
     pub offset: u16,
+    /// Offset of the instruction after it.
+    pub end: u16,
     /// Time from the start until it has retired.
     pub cost: u16,
     /// Offset of the end of the last conditional branch up to and including this
@@ -80,6 +82,9 @@ pub struct Placed {
     pub accesses: u8,
     /// What it does to the flow of control.
     pub role: Role,
+    /// What the instruction before it does, [`Role::Constant`] for the first one: a
+    /// jump may go by a constant that another piece ended with.
+    pub before: Role,
 }
 
 /// What an instruction of straight-line code does to the flow of control, from the
@@ -119,14 +124,16 @@ impl Placed {
     #[must_use]
     pub fn after(before: &Placed, bits: u32, flow: Flow, cost: u16) -> Placed {
         let (role, len) = (Role::of(flow), length(bits as u16));
-        let offset = before.end();
+        let offset = before.end;
+        let end = offset + u16::from(len);
         let branch = role == Role::Branch;
         Placed {
             bits,
             offset,
+            end,
             cost,
             branch_end: match branch {
-                true => offset + u16::from(len),
+                true => end,
                 false => before.branch_end,
             },
             branch: if branch { offset } else { before.branch },
@@ -138,6 +145,10 @@ impl Placed {
             len,
             accesses: before.accesses,
             role,
+            before: match offset {
+                0 => Role::Constant,
+                _ => before.role,
+            },
         }
     }
 
@@ -150,11 +161,11 @@ impl Placed {
         }
     }
 
-    /// Offset of the instruction after it.
+    /// Halfwords up to and including this instruction.
     #[must_use]
-    #[inline]
-    pub const fn end(&self) -> u16 {
-        self.offset + self.len as u16
+    #[inline(always)]
+    pub const fn halfwords(&self) -> u64 {
+        (self.end / 2) as u64
     }
 
     /// `itype` if the instruction after it in memory follows.

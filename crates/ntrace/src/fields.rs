@@ -2,6 +2,7 @@
 //! significant first (3.1, 3.3).
 
 use crate::Fault;
+use crate::message::quick::spread;
 
 /// A variable-length field as it was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -254,13 +255,10 @@ impl Held {
     /// Puts whole bytes where they belong.
     #[inline(always)]
     fn put(&mut self, bytes: &mut Room) {
-        let low = self.mdo & 0xff_ffff | (self.mdo & 0xffff_ff00_0000) << 8;
-        let low = low & 0x0000_0fff_0000_0fff | (low & 0x00ff_f000_00ff_f000) << 4;
-        let mdo = low & 0x003f_003f_003f_003f | (low & 0x0fc0_0fc0_0fc0_0fc0) << 2;
         let count = self.bits / 6;
         // Bytes that do not count are overwritten, or are none of the message.
         if let Some(to) = bytes.get_mut(self.len..self.len + 8) {
-            to.copy_from_slice(&(mdo << 2 | self.mseo).to_le_bytes());
+            to.copy_from_slice(&(spread(self.mdo) | self.mseo).to_le_bytes());
             self.len += count as usize;
         }
         self.mdo >>= (6 * count) & 63;

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::group::Group;
 use crate::item::{Item, Request};
+use crate::register::Register;
 
 mod brief;
 mod quick;
@@ -191,6 +192,11 @@ impl Reader {
             return None;
         }
         Brief::read(bytes, &self.widths)
+    }
+
+    /// The CSR that a group writes which was peeked at and starts the bytes.
+    pub(crate) fn csr(&self, brief: &Brief, bytes: &[u8]) -> Option<(Register, u64)> {
+        brief.csr(bytes, &self.widths)
     }
 
     /// Passes over a group that was peeked at.

@@ -83,7 +83,7 @@ impl Observer for Paths {
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         for piece in code.list {
             if let Some(last) = code.insns(piece).last() {
-                let end = piece.pc.wrapping_add(last.end().into());
+                let end = piece.pc.wrapping_add(last.end.into());
                 self.pass(hart, piece.pc, end, piece.count.into());
             }
         }

@@ -1,6 +1,6 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, Placed, Role};
+use hartrace_flow::{CountRuns, IngressRun, IngressRuns, PassRuns, Passing, Placed, Role};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -64,10 +64,13 @@ impl Hart {
             0 => Role::Direct,
             _ => Role::Indirect,
         };
-        let mut pass = Pass {
+        let counts = Counts {
             map: self.map,
             halfwords: self.halfwords,
             limit: self.resync.halfword_limit,
+        };
+        let mut pass = Pass {
+            counts,
             jumped: lands.then_some(self.cur.time),
             open: self.open,
             room,
@@ -78,7 +81,8 @@ impl Hart {
         };
         let passed = runs.pass(most, &mut pass);
         let (lands, left, open) = (pass.jumped.is_some(), pass.room, pass.open);
-        (self.map, self.halfwords, self.base) = (pass.map, pass.halfwords, pass.base);
+        (self.map, self.halfwords) = (pass.counts.map, pass.counts.halfwords);
+        self.base = pass.base;
         let Some((count, last)) = passed else {
             return 0;
         };
@@ -227,12 +231,32 @@ pub(super) fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
     map.count += count;
 }
 
-/// Runs that are remembered and targets that are reported one after the other: what of
-/// the hart they change.
-struct Pass<'h, S> {
+/// What changes with each run.
+#[derive(Clone, Copy)]
+struct Counts {
     map: BranchMap,
     halfwords: u64,
     limit: u64,
+}
+
+impl CountRuns for Counts {
+    #[inline(always)]
+    fn add(&mut self, last: &Placed, taken: bool) -> bool {
+        let halfwords = self.halfwords + last.halfwords();
+        let branches = u32::from(self.map.count) + u32::from(last.branches);
+        let fits = halfwords < self.limit && branches < FULL.into();
+        if fits {
+            push_branches(&mut self.map, last.branches, taken);
+            self.halfwords = halfwords;
+        }
+        fits
+    }
+}
+
+/// Runs that are remembered and targets that are reported one after the other: what of
+/// the hart they change.
+struct Pass<'h, S> {
+    counts: Counts,
     /// The last instruction was a jump, and when that was.
     jumped: Option<u64>,
     /// Whether the last packet reported a jump's target.
@@ -255,7 +279,7 @@ impl<S: Sink> Pass<'_, S> {
             return None;
         }
         let first = u8::from(run.begins_with_branch());
-        let mut map = self.map;
+        let mut map = self.counts.map;
         push_branches(&mut map, first, false);
         let layout = &self.out.layout;
         let from = if self.config.full_address {
@@ -267,7 +291,7 @@ impl<S: Sink> Pass<'_, S> {
         let short = short_report(map, &report, layout)?;
         self.out.send_short(short, time, self.sink);
         self.room -= 1;
-        self.map = BranchMap::default();
+        self.counts.map = BranchMap::default();
         self.base = run.addr();
         self.jumped = None;
         self.open = Open::Jump;
@@ -276,20 +300,20 @@ impl<S: Sink> Pass<'_, S> {
 
     /// The branches of a run fill the map, or it is full already. It is sent with the
     /// instruction after the branch that filled it, or a little later.
-    #[inline(always)]
+    #[inline(never)]
     fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
         let mut branches = run.branches();
         if self.room < 2 || branches >= FULL {
             return false;
         }
-        if self.map.count + branches > FULL {
-            let filling = FULL - self.map.count;
-            push_branches(&mut self.map, filling, false);
+        if self.counts.map.count + branches > FULL {
+            let filling = FULL - self.counts.map.count;
+            push_branches(&mut self.counts.map, filling, false);
             branches -= filling;
             self.send_map(run.time());
         }
-        push_branches(&mut self.map, branches, taken);
-        if self.map.count == FULL && !run.ends_with_branch() {
+        push_branches(&mut self.counts.map, branches, taken);
+        if self.counts.map.count == FULL && !run.ends_with_branch() {
             self.send_map(run.time());
         }
         true
@@ -297,38 +321,53 @@ impl<S: Sink> Pass<'_, S> {
 
     #[inline(always)]
     fn send_map(&mut self, time: u64) {
-        self.out.send_short(short_map(self.map), time, self.sink);
+        self.out
+            .send_short(short_map(self.counts.map), time, self.sink);
         self.room -= 1;
-        self.map = BranchMap::default();
+        self.counts.map = BranchMap::default();
         self.open = Open::No;
     }
 }
 
 impl<S: Sink> PassRuns for Pass<'_, S> {
+    type Counts = Counts;
+
+    #[inline(always)]
+    fn counts(&self) -> Option<Counts> {
+        self.jumped.is_none().then_some(self.counts)
+    }
+
+    #[inline(always)]
+    fn set_counts(&mut self, counts: Counts) {
+        self.counts = counts;
+    }
+
     #[inline(always)]
     fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
-        let halfwords = self.halfwords + run.halfwords();
-        if halfwords >= self.limit {
+        let halfwords = self.counts.halfwords + run.halfwords();
+        if halfwords >= self.counts.limit {
             return false;
         }
         if let Some(time) = self.jumped {
             let Some(branches) = self.land(run, time) else {
                 return false;
             };
-            push_branches(&mut self.map, branches, taken);
-        } else if self.map.count + run.branches() < FULL {
-            push_branches(&mut self.map, run.branches(), taken);
+            push_branches(&mut self.counts.map, branches, taken);
         } else if !self.overflow(run, taken) {
             return false;
         }
-        self.halfwords = halfwords;
+        self.counts.halfwords = halfwords;
         true
     }
 
     #[inline(always)]
     fn jump(&mut self, run: Passing<'_>, itype: Itype, _: u64) -> bool {
         // One that changes the mode has rules of its own.
-        if itype == Itype::TrapReturn || !itype.is_uninferable() || !self.count(run, false) {
+        if itype == Itype::TrapReturn || !itype.is_uninferable() {
+            return false;
+        }
+        let counted = self.jumped.is_none() && self.counts.add(run.last(), false);
+        if !counted && !self.count(run, false) {
             return false;
         }
         self.jumped = Some(run.time());

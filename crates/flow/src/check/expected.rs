@@ -110,7 +110,7 @@ impl Expected {
             return;
         };
         self.lengths.extend(insns.iter().map(|insn| insn.len));
-        let end = piece.pc.wrapping_add(last.end().into());
+        let end = piece.pc.wrapping_add(last.end.into());
         match self.items.back_mut() {
             Some(Item::Span(span)) if span.end == piece.pc && span.next == piece.pc => {
                 (span.end, span.next) = (end, piece.next);

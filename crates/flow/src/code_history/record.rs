@@ -247,7 +247,7 @@ impl CodeRecorder {
             if !self.harts.of(id).has_seen(piece, first) {
                 self.piece(id, piece, code, before);
             }
-            before += u64::from(last.end() / 2);
+            before += u64::from(last.end / 2);
         }
     }
 

@@ -1,7 +1,6 @@
 //! What the port shows of each instruction, remembered by its bits.
 
 use alloc::boxed::Box;
-use alloc::vec;
 
 use hartrace_isa::{Flow, Itype};
 
@@ -62,11 +61,11 @@ const SLOTS: usize = 1 << 10;
 /// The kinds of the instructions met lately: decoding takes longer than
 /// looking up.
 #[derive(Debug)]
-pub(super) struct Kinds(Box<[Kind]>);
+pub(super) struct Kinds(Box<[Kind; SLOTS]>);
 
 impl Kinds {
     pub(super) fn new() -> Kinds {
-        Kinds(vec![Kind::VACANT; SLOTS].into_boxed_slice())
+        Kinds(Box::new([Kind::VACANT; SLOTS]))
     }
 
     /// `itype` of these bits, if they were met lately.

@@ -776,7 +776,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
             pc: piece.pc.wrapping_add(first.offset.into()),
             next: match whole {
                 true => piece.next,
-                false => piece.pc.wrapping_add(end.end().into()),
+                false => piece.pc.wrapping_add(end.end.into()),
             },
             time: piece.time,
             first: u32::from(single),
@@ -785,6 +785,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
         }];
         let end = Placed {
             offset: end.offset - first.offset,
+            end: end.end - first.offset,
             branch_end: end.branch_end.saturating_sub(first.offset),
             branches: end.branches - first.branches + u8::from(first.is_branch()),
             ..*end

@@ -34,15 +34,14 @@ impl<'a> Iterator for IngressRuns<'a> {
     #[inline(always)]
     fn next(&mut self) -> Option<IngressRun<'a>> {
         let piece = self.pieces.next()?;
-        let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
-        let last = self.code.get(index)?;
+        let last = last_of(self.code, piece)?;
         let itype = match last.role {
             Role::Branch => match self.is_elsewhere(piece, last) {
                 true => Itype::Taken,
                 false => Itype::NotTaken,
             },
             Role::Plain | Role::Constant => Itype::None,
-            Role::Direct | Role::Indirect => match self.jump(piece, last, index) {
+            Role::Direct | Role::Indirect => match self.jump(piece, last) {
                 Some(itype) => itype,
                 None => {
                     // None of those after it either.
@@ -84,8 +83,8 @@ impl<'a> IngressRuns<'a> {
     /// there is no run.
     ///
     /// For sinks that only count most runs: less is looked at than for a run of
-    /// [`next`](Iterator::next), and all of it is part of the caller's loop, so that
-    /// its state stays in registers.
+    /// [`next`](Iterator::next), and those that its [`CountRuns`] takes go
+    /// through a loop of their own, so that what changes stays in registers.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -97,30 +96,40 @@ impl<'a> IngressRuns<'a> {
             true => most.min(Role::Branch),
             false => most,
         };
+        let counted = most.min(Role::Direct);
         let pieces = self.pieces.as_slice();
         let (code, mask) = (self.code, self.mask);
-        let mut passed = 0;
-        for piece in pieces {
-            let Some(last) = last_of(code, piece) else {
+        let mut rest = pieces.iter();
+        loop {
+            if let Some(mut counts) = sink.counts() {
+                while let Some(piece) = rest.as_slice().first()
+                    && let Some(last) = last_of(code, piece)
+                    && last.role <= counted
+                    && counts.add(last, is_taken(piece, last, mask))
+                {
+                    rest.next();
+                }
+                sink.set_counts(counts);
+            }
+            let Some((piece, others)) = rest.as_slice().split_first() else {
                 break;
             };
-            if last.role > most {
+            let Some(last) = last_of(code, piece).filter(|last| last.role <= most) else {
                 break;
-            }
-            let end = piece.pc.wrapping_add(last.end().into());
-            let elsewhere = (piece.next ^ end) & mask != 0;
+            };
             let run = Passing { piece, last, code };
             let accepted = if last.role == Role::Indirect {
-                let jump = self.jump_at(pieces, passed, elsewhere);
+                let jump = self.jump_at(pieces, run, others);
                 jump.is_some_and(|(itype, target)| sink.jump(run, itype, target))
             } else {
-                sink.count(run, elsewhere & (last.role == Role::Branch))
+                sink.count(run, is_taken(piece, last, mask))
             };
             if !accepted {
                 break;
             }
-            passed += 1;
+            rest = others.iter();
         }
+        let passed = pieces.len() - rest.len();
         let (done, rest) = pieces.split_at_checked(passed)?;
         let piece = done.last()?;
         let last = last_of(code, piece)?;
@@ -133,27 +142,40 @@ impl<'a> IngressRuns<'a> {
         Some((passed, IngressRun { piece, last, itype }))
     }
 
-    /// The indirect jump at the end of one of these pieces: its `itype` and where it
-    /// goes. `None` if that is not known yet, or the jump may be sequentially
-    /// inferable.
+    /// The indirect jump at the end of a piece: its `itype` and where it goes. `None` if
+    /// that is not known yet, or the jump may be sequentially inferable.
     #[inline(always)]
-    fn jump_at(&self, pieces: &[Straight], index: usize, elsewhere: bool) -> Option<(Itype, u64)> {
-        let piece = pieces.get(index)?;
-        let last = (piece.first as usize + usize::from(piece.count)).wrapping_sub(1);
-        let role = |index: usize| self.code.get(index).map(|insn| insn.role);
-        let before = match piece.count {
-            1 => match index.checked_sub(1).and_then(|index| pieces.get(index)) {
-                Some(before) => last_of(self.code, before).map(|insn| insn.role),
-                None => Some(self.before),
-            },
-            _ => role(last.wrapping_sub(1)),
-        };
-        if before? == Role::Constant {
+    fn jump_at(
+        &self,
+        pieces: &[Straight],
+        run: Passing<'_>,
+        others: &[Straight],
+    ) -> Option<(Itype, u64)> {
+        let Passing { piece, last, .. } = run;
+        let target = others.first()?.pc;
+        if last.before == Role::Constant && self.role_before(pieces, piece)? == Role::Constant {
             return None;
         }
-        let itype = self.kinds.itype(self.code.get(last)?.bits, elsewhere)?;
-        let target = pieces.get(index + 1)?.pc;
-        (!itype.is_branch()).then_some((itype, target))
+        let itype = self
+            .kinds
+            .itype(last.bits, self.is_elsewhere(piece, last))?;
+        Some((itype, target))
+    }
+
+    /// What the instruction before the last one of a piece does, which `before` does not
+    /// say for the first one: it may be that of the piece before.
+    #[cold]
+    fn role_before(&self, pieces: &[Straight], piece: &Straight) -> Option<Role> {
+        if piece.count > 1 {
+            return Some(Role::Constant);
+        }
+        let index = pieces
+            .iter()
+            .position(|other| core::ptr::eq(other, piece))?;
+        match index.checked_sub(1) {
+            Some(before) => last_of(self.code, pieces.get(before)?).map(|insn| insn.role),
+            None => Some(self.before),
+        }
     }
 
     /// Passes runs that end with a branch and have at most one more, as long as the
@@ -250,17 +272,16 @@ impl<'a> IngressRuns<'a> {
     /// Whether the hart went elsewhere than to the next instruction in memory.
     #[inline(always)]
     fn is_elsewhere(&self, piece: &Straight, last: &Placed) -> bool {
-        let end = piece.pc.wrapping_add(last.end().into());
-        (piece.next ^ end) & self.mask != 0
+        is_elsewhere(piece, last, self.mask)
     }
 
     /// `itype` of a jump that a run may end with.
     #[inline(always)]
-    fn jump(&mut self, piece: &Straight, last: &Placed, index: usize) -> Option<Itype> {
+    fn jump(&mut self, piece: &Straight, last: &Placed) -> Option<Itype> {
         let itype = self.itype(piece, last);
         // A port may show it as a branch, which the run does not count.
         let branch = itype.is_branch();
-        if branch || last.role == Role::Indirect && self.is_sequential(piece, index) {
+        if branch || last.role == Role::Indirect && self.is_sequential(piece, last) {
             return None;
         }
         Some(itype)
@@ -283,24 +304,41 @@ impl<'a> IngressRuns<'a> {
 
     /// Whether the jump at the end of a piece may be sequentially inferable.
     #[inline(always)]
-    fn is_sequential(&self, piece: &Straight, index: usize) -> bool {
+    fn is_sequential(&self, piece: &Straight, last: &Placed) -> bool {
         let before = match piece.count {
-            1 => Some(self.before),
-            _ => self.code.get(index.wrapping_sub(1)).map(|insn| insn.role),
+            1 => self.before,
+            _ => last.before,
         };
-        before.is_none_or(|role| role == Role::Constant)
+        before == Role::Constant
     }
 }
 
 /// Accepts runs one by one ([`IngressRuns::pass`]), or changes nothing and says
 /// `false`. Worth `#[inline(always)]`.
 pub trait PassRuns {
-    /// A run that ends with anything but an indirect jump; whether that is a branch
-    /// that was taken.
+    /// What changes with most runs.
+    type Counts: CountRuns;
+
+    /// A copy of it, which takes the next runs; `None` if something else must see the
+    /// next one.
+    fn counts(&self) -> Option<Self::Counts>;
+
+    /// Takes it back.
+    fn set_counts(&mut self, counts: Self::Counts);
+
+    /// A run that the counts did not take, and that ends with anything but an indirect
+    /// jump; whether that is a branch that was taken.
     fn count(&mut self, run: Passing<'_>, taken: bool) -> bool;
 
     /// A run that ends with an indirect jump to this address.
     fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool;
+}
+
+/// Counts runs and their branches; small enough for registers.
+pub trait CountRuns {
+    /// Adds a run with this last instruction, which may be a branch that was taken, or
+    /// changes nothing and says `false`.
+    fn add(&mut self, last: &Placed, taken: bool) -> bool;
 }
 
 /// A run that is about to be passed.
@@ -319,6 +357,13 @@ impl Passing<'_> {
         self.piece.pc
     }
 
+    /// The last instruction.
+    #[must_use]
+    #[inline(always)]
+    pub const fn last(&self) -> &Placed {
+        self.last
+    }
+
     /// Time when the last instruction retired.
     #[must_use]
     #[inline(always)]
@@ -330,7 +375,7 @@ impl Passing<'_> {
     #[must_use]
     #[inline(always)]
     pub const fn halfwords(&self) -> u64 {
-        (self.last.end() / 2) as u64
+        self.last.halfwords()
     }
 
     /// Number of branches.
@@ -368,6 +413,19 @@ impl Passing<'_> {
 const fn time_after(piece: &Straight, last: &Placed) -> u64 {
     let cost = last.cost as u64 + piece.extra as u64;
     piece.time.wrapping_add(cost)
+}
+
+/// Whether the hart went elsewhere than to the next instruction in memory.
+#[inline(always)]
+fn is_elsewhere(piece: &Straight, last: &Placed, mask: u64) -> bool {
+    let end = piece.pc.wrapping_add(last.end.into());
+    (piece.next ^ end) & mask != 0
+}
+
+/// Whether a piece ends with a branch that was taken.
+#[inline(always)]
+fn is_taken(piece: &Straight, last: &Placed, mask: u64) -> bool {
+    is_elsewhere(piece, last, mask) & (last.role == Role::Branch)
 }
 
 /// The last instruction of a piece.
@@ -411,7 +469,7 @@ impl IngressRun<'_> {
     #[must_use]
     #[inline]
     pub const fn end(&self) -> u64 {
-        self.piece.pc.wrapping_add(self.last.end() as u64)
+        self.piece.pc.wrapping_add(self.last.end as u64)
     }
 
     /// Time when the last instruction retired.
@@ -425,7 +483,7 @@ impl IngressRun<'_> {
     #[must_use]
     #[inline]
     pub const fn halfwords(&self) -> u64 {
-        (self.last.end() / 2) as u64
+        (self.last.end / 2) as u64
     }
 
     /// Halfwords up to and including the last branch.

@@ -6,6 +6,7 @@ use hartrace_flow::encode::{Outlet, SHORT};
 use super::send::is_short;
 use super::{Counters, Sink};
 use crate::fields::EMPTY;
+use crate::message::quick;
 use crate::{Body, Btype, Config, Layout, Message, Timestamps};
 
 /// A branch message without sync, as far as RepeatBranch compares it (7.11).
@@ -25,6 +26,8 @@ pub(super) struct Out {
     src: u16,
     layout: Layout,
     timestamps: Option<Timestamps>,
+    /// Messages are of the form that [`quick::jump`] writes.
+    quick: bool,
     /// Largest `B-CNT`.
     max_repeat: u64,
     /// The value of the last timestamp sent.
@@ -52,6 +55,7 @@ impl Out {
             src,
             layout: config.layout(),
             timestamps: config.timestamps,
+            quick: quick::is_plain(&config.layout()) && config.timestamps.is_none(),
             max_repeat: match config.bcnt_bits {
                 0 | 64.. => u64::MAX,
                 bits => (1 << bits) - 1,
@@ -102,7 +106,12 @@ impl Out {
         time: u64,
         sink: &mut impl Sink,
     ) {
-        if is_short(config, hist) {
+        let short = is_short(config, hist);
+        if self.quick
+            && let Some(word) = quick::jump(btype, icnt, uaddr, (hist, short))
+        {
+            self.send_word(word, branch, time, sink);
+        } else if short {
             let body = Body::IndirectBranch { btype, icnt, uaddr };
             self.send_branch(body, branch, time, sink);
         } else {
@@ -113,6 +122,27 @@ impl Out {
                 hist,
             };
             self.send_branch(body, branch, time, sink);
+        }
+    }
+
+    /// A branch message of at most eight bytes, as it is sent.
+    #[inline(always)]
+    fn send_word(
+        &mut self,
+        (word, len): (u64, usize),
+        branch: Option<Branch>,
+        time: u64,
+        sink: &mut impl Sink,
+    ) {
+        if self.again > 0 {
+            self.flush(sink);
+        }
+        self.before = branch;
+        let bytes = u128::from(word).to_le_bytes();
+        if self.outlet.send_short((&bytes, len), 0, time, sink) {
+            self.since_sync += 1;
+        } else {
+            self.lose(PROGRAM_LOST, time);
         }
     }
 
@@ -156,7 +186,11 @@ impl Out {
             }
         };
         if !sent {
-            self.lose(&body, time);
+            let kind = match body {
+                Body::Ownership { .. } => OWNERSHIP_LOST,
+                _ => PROGRAM_LOST,
+            };
+            self.lose(kind, time);
             return;
         }
         if let Some((_, value)) = stamp {
@@ -181,11 +215,7 @@ impl Out {
     }
 
     #[cold]
-    fn lose(&mut self, body: &Body<'_>, time: u64) {
-        let bit = match body {
-            Body::Ownership { .. } => OWNERSHIP_LOST,
-            _ => PROGRAM_LOST,
-        };
+    fn lose(&mut self, bit: u64, time: u64) {
         let (ecode, first) = self.lost.unwrap_or((0, time));
         self.lost = Some((ecode | bit, first));
     }

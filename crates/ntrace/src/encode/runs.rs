@@ -1,6 +1,6 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, Role};
+use hartrace_flow::{CountRuns, IngressRun, IngressRuns, PassRuns, Passing, Placed, Role};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -68,10 +68,13 @@ impl Hart {
             Role::Direct if room > 0 => Role::Indirect,
             counted => counted,
         };
-        let mut pass = Pass {
+        let counts = Counts {
             icnt: self.icnt,
             limit: self.limit,
             window,
+        };
+        let mut pass = Pass {
+            counts,
             room,
             reference: self.reference,
             halfwords: self.halfwords,
@@ -82,9 +85,10 @@ impl Hart {
             sink,
         };
         let passed = runs.pass(most, &mut pass);
-        (self.icnt, self.limit) = (pass.icnt, pass.limit);
+        let counts = pass.counts;
+        (self.icnt, self.limit) = (counts.icnt, counts.limit);
         (self.reference, self.halfwords) = (pass.reference, pass.halfwords);
-        self.hist.set_window(pass.window);
+        self.hist.set_window(counts.window);
         let Some((count, last)) = passed else {
             return 0;
         };
@@ -223,12 +227,30 @@ impl Hart {
     }
 }
 
-/// Runs that are counted and jumps that are reported one after the other: what of the
-/// hart they change.
-struct Pass<'h, S> {
+/// What changes with each run.
+#[derive(Clone, Copy)]
+struct Counts {
     icnt: u64,
     limit: u64,
     window: Window,
+}
+
+impl CountRuns for Counts {
+    #[inline(always)]
+    fn add(&mut self, last: &Placed, taken: bool) -> bool {
+        let icnt = self.icnt + last.halfwords();
+        let fits = icnt < self.limit && self.window.push(last.branches, taken);
+        if fits {
+            self.icnt = icnt;
+        }
+        fits
+    }
+}
+
+/// Runs that are counted and jumps that are reported one after the other: what of the
+/// hart they change.
+struct Pass<'h, S> {
+    counts: Counts,
     /// So many messages may be sent.
     room: u64,
     reference: u64,
@@ -243,14 +265,16 @@ struct Pass<'h, S> {
 impl<S: Sink> Pass<'_, S> {
     /// The branches of a run fill the history. It does not matter which of them did, as
     /// long as messages have no time.
-    #[inline(always)]
+    #[inline(never)]
     fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
-        if self.room == 0 || self.config.timestamps.is_some() {
+        let icnt = self.counts.icnt + run.halfwords();
+        if icnt >= self.counts.limit || self.room == 0 || self.config.timestamps.is_some() {
             return false;
         }
-        let Some(body) = self.window.overflow(run.branches(), taken) else {
+        let Some(body) = self.counts.window.overflow(run.last().branches, taken) else {
             return false;
         };
+        self.counts.icnt = icnt;
         self.room -= 1;
         self.out.send_branch(body, None, run.time(), self.sink);
         true
@@ -258,33 +282,40 @@ impl<S: Sink> Pass<'_, S> {
 }
 
 impl<S: Sink> PassRuns for Pass<'_, S> {
+    type Counts = Counts;
+
+    #[inline(always)]
+    fn counts(&self) -> Option<Counts> {
+        Some(self.counts)
+    }
+
+    #[inline(always)]
+    fn set_counts(&mut self, counts: Counts) {
+        self.counts = counts;
+    }
+
     #[inline(always)]
     fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
-        let icnt = self.icnt + run.halfwords();
-        if icnt >= self.limit {
-            return false;
-        }
-        if !self.window.push(run.branches(), taken) && !self.overflow(run, taken) {
-            return false;
-        }
-        self.icnt = icnt;
-        true
+        self.overflow(run, taken)
     }
 
     #[inline(always)]
     fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool {
         let known = self.actions.of(itype) == Action::Jump;
-        if self.room < 2 || !known || !self.count(run, false) {
+        if self.room < 2 || !known {
             return false;
         }
-        let icnt = core::mem::take(&mut self.icnt);
+        if !self.counts.add(run.last(), false) && !self.overflow(run, false) {
+            return false;
+        }
+        let icnt = core::mem::take(&mut self.counts.icnt);
         self.room -= 1;
         self.halfwords += icnt;
-        self.limit = self.periods.limit(self.halfwords);
+        self.counts.limit = self.periods.limit(self.halfwords);
         let uaddr = (self.reference ^ target) >> 1;
         self.reference = target;
         let jump = (Btype::Indirect, icnt, uaddr);
-        let hist = self.window.take();
+        let hist = self.counts.window.take();
         self.out
             .send_jump(self.config, jump, hist, None, run.time(), self.sink);
         true

@@ -271,5 +271,5 @@ fn sync_body(
 
 /// Whether a jump's message has no `HIST`.
 pub(super) fn is_short(config: &Config, hist: u64) -> bool {
-    config.mode == TraceMode::Btm || (hist == 1 && config.short_indirect)
+    (config.mode == TraceMode::Btm) | ((hist == 1) & config.short_indirect)
 }

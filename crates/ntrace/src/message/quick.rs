@@ -16,6 +16,61 @@ pub(crate) const WORD: usize = 8;
 /// The lowest bit of each byte.
 const LOW: u64 = 0x0101_0101_0101_0101;
 
+/// IndirectBranchHist, or IndirectBranch if it is to be without `HIST`, as one word of the
+/// stream, and its length: one without `SRC` and `TSTAMP` in 64-bit code whose addresses
+/// are sent as they are. `None` if it has more than eight bytes.
+///
+/// Which of the two it is depends on the program, and processors predict it badly: there
+/// is no branch for it.
+#[inline(always)]
+pub(crate) fn jump(
+    btype: Btype,
+    icnt: u64,
+    uaddr: u64,
+    (hist, without): (u64, bool),
+) -> Option<(u64, usize)> {
+    // All bits, or none without it.
+    let with = u64::from(without).wrapping_sub(1);
+    let (short, long) = (Tcode::INDIRECT_BRANCH.0, Tcode::INDIRECT_BRANCH_HIST.0);
+    let tcode = u64::from(short) ^ u64::from(short ^ long) & with;
+    let field = hist & with;
+    // Bytes up to and including each field; `TCODE` and `B-TYPE` are before the first.
+    let first = bytes_of(8 + bits_of(icnt));
+    let second = first + bytes_of(bits_of(uaddr));
+    let len = second + (bytes_of(bits_of(field)) & with as u32);
+    if len > WORD as u32 {
+        return None;
+    }
+    let head = tcode | u64::from(btype.bits()) << 6 | icnt << 8;
+    let data = head | uaddr << ((6 * first) & 63) | field << ((6 * second) & 63);
+    let end = |bytes: u32| 1u64 << ((bytes.wrapping_sub(1) * 8) & 63);
+    // MSEO = 01 at the end of each field, and 11 at that of the last one.
+    let ends = end(first) | end(second) | (3 * end(len));
+    Some((spread(data) | ends, len as usize))
+}
+
+/// Bits that a value takes in a field of variable length.
+#[inline(always)]
+const fn bits_of(value: u64) -> u32 {
+    u64::BITS - (value | 1).leading_zeros()
+}
+
+/// Bytes for so many bits of data.
+#[inline(always)]
+#[allow(clippy::manual_div_ceil)] // Which takes three times the instructions.
+const fn bytes_of(bits: u32) -> u32 {
+    (bits + 5) / 6
+}
+
+/// 48 bits of data as the MDO bits of eight bytes.
+#[inline(always)]
+pub(crate) const fn spread(data: u64) -> u64 {
+    let data = data & 0xff_ffff | (data & 0xffff_ff00_0000) << 8;
+    let data = data & 0x0000_0fff_0000_0fff | (data & 0x00ff_f000_00ff_f000) << 4;
+    let data = data & 0x003f_003f_003f_003f | (data & 0x0fc0_0fc0_0fc0_0fc0) << 2;
+    data << 2
+}
+
 /// The data bits of a message, and where its fields end.
 #[derive(Clone, Copy)]
 struct Bits {
@@ -104,12 +159,18 @@ pub(crate) fn read(word: u64, layout: &Layout) -> Option<(Message<'static>, usiz
     (end == bits.len).then_some((message, bits.len as usize))
 }
 
+/// Whether messages have no `SRC`, and addresses are those of 64-bit code as they are.
+#[inline(always)]
+pub(crate) fn is_plain(layout: &Layout) -> bool {
+    layout.xlen == Xlen::Rv64 && !layout.extend_addr_msb && layout.src_width() == 0
+}
+
 /// The type and the length of the message that [`read`] would find in a word, for those
 /// who want no more. `None` does not mean that it would find none.
 #[inline(always)]
 pub(crate) fn kind(word: u64, layout: &Layout) -> Option<(Tcode, usize)> {
     // Here an address that fits into a word is never too long.
-    let plain = layout.xlen == Xlen::Rv64 && !layout.extend_addr_msb && layout.src_width() == 0;
+    let plain = is_plain(layout);
     let (one, two) = (word & LOW, word >> 1 & LOW);
     let last = one & two;
     if !plain || last == 0 || word & 3 != 0 {

@@ -597,3 +597,40 @@ fn table_6_goes_the_short_way() {
         (Tcode::INDIRECT_BRANCH_HIST, 6)
     );
 }
+
+/// Fields of every length, up to the longest message of a word and beyond it.
+#[test]
+fn a_jump_in_a_word_is_the_packed_message() {
+    let mut random = Random::new(7);
+    let layout = Layout::default();
+    let (mut words, mut longer) = (0, 0);
+    for _ in 0..20_000 {
+        let mut field = || random.bits(64);
+        let (icnt, uaddr, hist) = (field(), field() >> 1, field().max(1));
+        for btype in [Btype::Indirect, Btype::Exception] {
+            for without in [false, true] {
+                let body = match without {
+                    true => Body::IndirectBranch { btype, icnt, uaddr },
+                    false => Body::IndirectBranchHist {
+                        btype,
+                        icnt,
+                        uaddr,
+                        hist,
+                    },
+                };
+                let packed = written(&Message::new(0, body), &layout);
+                match quick::jump(btype, icnt, uaddr, (hist, without)) {
+                    Some((word, len)) => {
+                        assert_eq!(word.to_le_bytes()[..len], packed[..]);
+                        words += 1;
+                    }
+                    None => {
+                        assert!(packed.len() > quick::WORD);
+                        longer += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(words > 1000 && longer > 1000);
+}

@@ -19,8 +19,9 @@ pub(crate) struct Brief {
     pub(crate) insn_len: u8,
     /// The register that is written, never x0.
     pub(crate) reg: Option<(Register, u64)>,
-    /// The CSR that is written.
-    pub(crate) csr: Option<(Register, u64)>,
+    /// Where the item of the CSR that is written starts; 0 without one. Few groups have
+    /// one, and a value that all of them carry would cost each of them.
+    csr: u8,
     /// The effective address of its access.
     pub(crate) addr: Option<u64>,
     /// What it stores: log2 of the size in bytes, and the data.
@@ -57,11 +58,10 @@ impl Brief {
             at += 3 + width;
             item = word(window, at)?;
         }
-        let mut csr = None;
+        let mut csr = 0;
         if item as u8 == 4 {
-            let register = Register::new((item >> 8) as u16)?;
-            register.as_csr()?;
-            csr = Some((register, low(word(window, at + 3)?, widths.xlen)));
+            Register::new((item >> 8) as u16)?.as_csr()?;
+            csr = at as u8;
             at += 3 + widths.xlen;
             item = word(window, at)?;
         }
@@ -94,6 +94,22 @@ impl Brief {
             store,
             len,
         })
+    }
+
+    /// Whether a CSR is written.
+    #[inline(always)]
+    pub(crate) const fn has_csr(&self) -> bool {
+        self.csr > 0
+    }
+
+    /// The CSR that is written; `bytes` are those that the group was read from.
+    #[inline(never)]
+    pub(super) fn csr(&self, bytes: &[u8], widths: &Widths) -> Option<(Register, u64)> {
+        let window = bytes.first_chunk::<WINDOW>()?;
+        let at = usize::from(self.csr);
+        let register = Register::new((word(window, at)? >> 8) as u16)?;
+        let written = self.has_csr() && register.as_csr().is_some();
+        written.then_some((register, low(word(window, at + 3)?, widths.xlen)))
     }
 }
 

@@ -52,13 +52,9 @@ impl Core {
                     && self.shadow.fits(register, write.value) == value => {}
             _ => return false,
         }
-        match (&effects.csrs[..], told.csr) {
-            ([], None) => {}
-            ([write], Some((register, value)))
-                if write.csr == register.number()
-                    && write.value == value
-                    && self.options.volatile.bits(register) == 0 => {}
-            _ => return false,
+        let csr = told.has_csr() | !effects.csrs.is_empty();
+        if csr && !self.agrees_on_csr(told, effects, bytes) {
+            return false;
         }
         let store = match &effects.accesses[..] {
             [] if told.addr.is_none() && told.store.is_none() => None,
@@ -68,6 +64,9 @@ impl Core {
             _ => return false,
         };
         self.accept_brief(told, store);
+        if csr {
+            self.accept_csr(told, bytes);
+        }
         let past = Past {
             insn: self.counters.instructions() - 1,
             group: self.reader.groups(),
@@ -79,6 +78,29 @@ impl Core {
         self.shadow.pc = Some(next);
         self.reader.skip(told, bytes);
         true
+    }
+
+    /// Whether a group says the same of the only CSR that was written.
+    #[cold]
+    fn agrees_on_csr(&self, told: &Brief, effects: &Effects, bytes: &[u8]) -> bool {
+        match (&effects.csrs[..], self.reader.csr(told, bytes)) {
+            ([write], Some((register, value))) => {
+                write.csr == register.number()
+                    && write.value == value
+                    && self.options.volatile.bits(register) == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// The shadow has the CSR, too.
+    #[cold]
+    fn accept_csr(&mut self, told: &Brief, bytes: &[u8]) {
+        if let Some((register, value)) = self.reader.csr(told, bytes) {
+            // It is not volatile.
+            self.shadow.set(register, value, &mut |_| {});
+            self.counters.compare(Kind::Csr, 1);
+        }
     }
 
     /// Whether a group says this of an access: a load, or a store without side effects.
@@ -108,11 +130,6 @@ impl Core {
                 false => Kind::Integer,
             };
             self.counters.compare(kind, 1);
-        }
-        if let Some((register, value)) = told.csr {
-            // It is not volatile.
-            self.shadow.set(register, value, &mut |_| {});
-            self.counters.compare(Kind::Csr, 1);
         }
         if let (Some(access), Some((size, data))) = (store, told.store) {
             let addr = access.paddr.unwrap_or(access.addr);
