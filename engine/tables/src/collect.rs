@@ -346,13 +346,13 @@ impl<'a, 't> Collector<'a, 't> {
         if let Some(profiler) = &mut self.profiler {
             let sink = profiler.sink();
             sink.is_full = false;
-            let (harts, names) = sink.harts();
-            let names = Arc::clone(names.array());
+            let (harts, functions) = sink.harts();
+            let names = Arc::clone(functions.array());
             for (HartId(id), hart) in harts {
                 for (table, batch) in [
                     (
                         Table::Calls,
-                        hart.calls.as_mut().and_then(|r| r.take(&names)),
+                        hart.calls.as_mut().and_then(|r| r.take(functions, &names)),
                     ),
                     (
                         Table::Traps,
@@ -451,12 +451,12 @@ impl<'a, 't> Collector<'a, 't> {
         let (profile, mut sink) = profiler.finish();
         sink.finish(&ends);
         let names = Arc::clone(sink.names.array());
-        let (harts, _) = sink.harts();
+        let (harts, functions) = sink.harts();
         for (HartId(id), hart) in harts {
             for (table, batch) in [
                 (
                     Table::Calls,
-                    hart.calls.as_mut().and_then(|r| r.take(&names)),
+                    hart.calls.as_mut().and_then(|r| r.take(functions, &names)),
                 ),
                 (
                     Table::Traps,
