@@ -89,6 +89,12 @@ impl<'a, S: StackSink> Profiler<'a, S> {
         self.follower.stacks.moment(id)
     }
 
+    /// Instructions of a hart so far, with those of a run that waits for its time.
+    pub fn executed(&mut self, id: HartId) -> u64 {
+        let held = self.clocks.of(id).held.map_or(0, |run| run.insns);
+        self.moment(id).insn + u64::from(held)
+    }
+
     /// No more events.
     pub fn finish(mut self) -> (Profile, S) {
         let held: Vec<(HartId, Run)> = self
@@ -111,7 +117,7 @@ impl<'a, S: StackSink> Profiler<'a, S> {
         (profile, followed.sink)
     }
 
-    #[cold]
+    #[inline(never)]
     fn flush(&mut self, id: HartId, until: Option<u64>) {
         let clock = self.clocks.of(id);
         let since = std::mem::replace(&mut clock.since, until);
@@ -166,6 +172,24 @@ impl<S: StackSink> Consumer for Profiler<'_, S> {
         for run in runs {
             self.take(id, run);
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Every run but the last is known to take until the next.
+    fn timed_runs(&mut self, id: HartId, runs: &[(u64, Run)]) -> ControlFlow<()> {
+        let (Some((first, _)), Some((since, last))) = (runs.first(), runs.last()) else {
+            return ControlFlow::Continue(());
+        };
+        self.timed = true;
+        self.flush(id, Some(*first));
+        for ((since, run), (until, _)) in runs.iter().zip(runs.iter().skip(1)) {
+            self.follower.run(id, run, until.saturating_sub(*since));
+            self.follower.stacks.clock(id, Some(*until));
+        }
+        *self.clocks.of(id) = Clock {
+            since: Some(*since),
+            held: Some(*last),
+        };
         ControlFlow::Continue(())
     }
 

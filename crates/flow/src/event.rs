@@ -350,6 +350,19 @@ pub trait Consumer {
         flow
     }
 
+    /// Runs with the times of their starts: a time and a run for each.
+    fn timed_runs(&mut self, hart: HartId, runs: &[(u64, Run)]) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for &(time, run) in runs {
+            for event in [Event::Time(time), Event::Run(run)] {
+                if self.event(hart, &event).is_break() {
+                    flow = ControlFlow::Break(());
+                }
+            }
+        }
+        flow
+    }
+
     /// Several accesses of the run before them.
     fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
@@ -467,6 +480,10 @@ macro_rules! passed_on {
 
             fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
                 (**self).runs(hart, runs)
+            }
+
+            fn timed_runs(&mut self, hart: HartId, runs: &[(u64, Run)]) -> ControlFlow<()> {
+                (**self).timed_runs(hart, runs)
             }
 
             fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {

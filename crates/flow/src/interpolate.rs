@@ -13,6 +13,9 @@ const MOST: usize = 1 << 20;
 /// Places for runs that were looked at, a power of two.
 const RECENT: usize = 1 << 10;
 
+/// Runs with times that are passed on together.
+const TOGETHER: usize = 64;
+
 /// The instruction `wfi`.
 const WFI: u32 = 0x1050_0073;
 
@@ -71,6 +74,8 @@ struct Hart {
     /// Events after it, and the instructions in them.
     held: Vec<Event>,
     insns: u64,
+    /// Runs that have got their times and are not passed on yet.
+    timed: Vec<(u64, Run)>,
     /// Time and instructions of the intervals without `wfi`.
     known: (u64, u64),
 }
@@ -151,6 +156,13 @@ impl State<'_> {
     }
 
     fn runs(&mut self, id: HartId, runs: &[Run], out: &mut dyn Consumer) -> ControlFlow<()> {
+        let hart = self.harts.of(id);
+        if hart.since.is_some() && hart.held.len() + runs.len() < MOST {
+            let insns = runs.iter().map(|run| u64::from(run.insns));
+            hart.insns += insns.sum::<u64>();
+            hart.held.extend(runs.iter().map(|run| Event::Run(*run)));
+            return ControlFlow::Continue(());
+        }
         let mut flow = ControlFlow::Continue(());
         for run in runs {
             // A pause comes after the slice, never inside it.
@@ -266,39 +278,41 @@ impl Hart {
             _ => part(running, done, insns.max(1)),
         };
         let (mut done, mut waited) = (0, 0);
-        let mut flow = ControlFlow::Continue(());
-        let mut give = |event: Event| {
-            if inner.event(id, &event).is_break() {
-                flow = ControlFlow::Break(());
-            }
+        let mut out = Timed {
+            id,
+            runs: core::mem::take(&mut self.timed),
+            inner,
+            flow: ControlFlow::Continue(()),
         };
         for (at, event) in held.iter().enumerate() {
-            if !matches!(event, Event::Access(_)) {
-                give(Event::Time(since + share(done) + waited));
-            }
+            let time = since + share(done) + waited;
             let Event::Run(run) = event else {
-                give(*event);
+                if !matches!(event, Event::Access(_)) {
+                    out.event(&Event::Time(time));
+                }
+                out.event(event);
                 continue;
             };
             let Some((_, wait)) = last_wait.filter(|(place, _)| *place == at) else {
-                give(*event);
+                out.run(time, *run);
                 done += u64::from(run.insns);
                 continue;
             };
+            out.event(&Event::Time(time));
             let (before, itself, after) = wait.parts(run);
             for part in before.into_iter().chain([itself]) {
-                give(Event::Time(since + share(done)));
-                give(Event::Run(part));
+                out.run(since + share(done), part);
                 done += u64::from(part.insns);
             }
             waited = elapsed - running;
             if let Some(part) = after {
-                give(Event::Time(since + share(done) + waited));
-                give(Event::Run(part));
+                out.run(since + share(done) + waited, part);
                 done += u64::from(part.insns);
             }
         }
-        give(Event::Time(until));
+        out.event(&Event::Time(until));
+        let flow = out.flow;
+        self.timed = out.runs;
         held.clear();
         self.held = held;
         flow
@@ -311,6 +325,43 @@ impl Hart {
             0 => insns,
             _ => part(insns, time, all),
         }
+    }
+}
+
+/// Passes events on, runs with their times several at once.
+struct Timed<'o> {
+    id: HartId,
+    runs: Vec<(u64, Run)>,
+    inner: &'o mut dyn Consumer,
+    flow: ControlFlow<()>,
+}
+
+impl Timed<'_> {
+    #[inline]
+    fn run(&mut self, time: u64, run: Run) {
+        self.runs.push((time, run));
+        if self.runs.len() >= TOGETHER {
+            self.flush();
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.flush();
+        if self.inner.event(self.id, event).is_break() {
+            self.flow = ControlFlow::Break(());
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        if self.runs.is_empty() {
+            return;
+        }
+        if self.inner.timed_runs(self.id, &self.runs).is_break() {
+            self.flow = ControlFlow::Break(());
+        }
+        self.runs.clear();
     }
 }
 

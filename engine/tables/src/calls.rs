@@ -1,13 +1,18 @@
 //! Calls and traps as rows.
 
+mod rows;
+
+pub(crate) use rows::CallRows;
+
 use crate::names::FunctionNames;
-use crate::rows::{Calls, Traps};
+use crate::rows::Traps;
 use crate::table::{Projection, Table};
 use crate::zone::Zone;
 use hartrace_analyze::{
     Entered, FunctionId, How, Left, Moment, OpenCall, SavedSink, StackSink, Switched, cause_name,
 };
 use hartrace_flow::{Cause, Context, HartId, Packer, Trap, Unpacker};
+use rows::Ended;
 use std::collections::{BTreeMap, HashMap};
 
 /// Takes what happens to stacks, and makes rows of calls and traps when they end.
@@ -27,7 +32,7 @@ pub(crate) struct CallSink {
 
 /// The rows of a hart that have not been taken.
 pub(crate) struct HartCalls {
-    pub(crate) calls: Option<Calls>,
+    pub(crate) calls: Option<CallRows>,
     pub(crate) traps: Option<Traps>,
     zones: Option<Zones>,
     thread: Thread,
@@ -136,7 +141,7 @@ impl CallSink {
         let known = self.harts.iter().position(|(known, _)| *known == id);
         self.recent = known.unwrap_or_else(|| {
             let hart = HartCalls {
-                calls: self.calls.map(Calls::new),
+                calls: self.calls.map(CallRows::new),
                 traps: self.traps.map(Traps::new),
                 zones: self.zoned.then(|| Zones::new(id)),
                 thread: Thread::default(),
@@ -197,7 +202,7 @@ impl CallSink {
             match open.what {
                 What::Trap => self.lose_traps(id, at),
                 What::Call(function) => {
-                    let left = Ended {
+                    let left = Outcome {
                         function,
                         site: 0,
                         cost: None,
@@ -228,56 +233,53 @@ impl CallSink {
 
     /// The innermost call has ended.
     #[inline]
-    fn end_call(&mut self, id: HartId, left: &Ended) {
-        self.lose_traps(id, left.at);
-        let key = self.names.key(left.function);
-        let hart = self.hart(id);
-        hart.now = left.at;
-        let Some(open) = hart.thread.open.pop() else {
-            return;
-        };
-        hart.thread.depth = hart.thread.depth.saturating_sub(1);
-        if let Some(zones) = &mut hart.zones {
-            zones.add(
-                Table::Calls,
-                (open.begin, left.at),
-                hart.thread.context,
-                key,
-            );
+    fn end_call(&mut self, id: HartId, left: &Outcome) {
+        let mut hart = self.hart(id);
+        if let Some(What::Trap) = hart.thread.open.last().map(|open| open.what) {
+            self.lose_traps(id, left.at);
+            hart = self.hart(id);
         }
-        let caller = hart.thread.open.last().and_then(Open::function);
-        let (caller, hart) = match &hart.calls {
-            None => return,
-            Some(_) => {
-                let caller = caller.and_then(|caller| self.names.key(caller));
-                (caller, self.hart(id))
-            }
-        };
-        let Some(rows) = &mut hart.calls else {
+        hart.now = left.at;
+        let thread = &mut hart.thread;
+        let Some(open) = thread.open.pop() else {
             return;
         };
-        rows.thread.push(hart.thread.number);
-        rows.context.push(hart.thread.context);
-        rows.function.push(key);
-        rows.caller.push(caller);
-        rows.site.push(Some(left.site).filter(|site| *site != 0));
-        rows.depth.push(hart.thread.depth);
-        rows.begin.push(open.begin.insn);
-        rows.end.push(left.at.insn);
-        rows.begin_time.push(open.begin.time);
-        rows.end_time.push(left.at.time);
-        rows.instructions.push(left.cost.map(|cost| cost.0));
-        let timed = open.begin.time.and(left.at.time);
-        rows.cycles
-            .push(left.cost.and_then(|cost| timed.map(|_| cost.1)));
-        rows.ended.push(Some(left.how as u8));
-        rows.whole.push(left.whole);
-        self.is_full |= rows.end_row();
+        thread.depth = thread.depth.saturating_sub(1);
+        let caller = thread.open.last().and_then(Open::function);
+        let ended = Ended {
+            function: left.function,
+            caller,
+            thread: thread.number,
+            context: thread.context,
+            depth: thread.depth,
+            site: left.site,
+            begin: open.begin,
+            end: left.at,
+            cost: left.cost,
+            how: left.how,
+            whole: left.whole,
+        };
+        self.add_call(&ended);
+    }
+
+    /// Makes a row of a call of the hart that was looked for last.
+    #[inline]
+    fn add_call(&mut self, call: &Ended) {
+        let Some((_, hart)) = self.harts.get_mut(self.recent) else {
+            return;
+        };
+        if let Some(zones) = &mut hart.zones {
+            let key = self.names.key(call.function);
+            zones.add(Table::Calls, (call.begin, call.end), call.context, key);
+        }
+        if let Some(rows) = &mut hart.calls {
+            self.is_full |= rows.push(*call, &self.names);
+        }
     }
 }
 
-/// A call that has ended.
-struct Ended {
+/// How a call has ended.
+struct Outcome {
     function: FunctionId,
     site: u64,
     /// Instructions and time.
@@ -366,7 +368,7 @@ impl StackSink for CallSink {
 
     #[inline]
     fn left(&mut self, id: HartId, call: &Left) {
-        let ended = Ended {
+        let left = Outcome {
             function: call.function,
             site: call.site,
             cost: Some((call.cost.insns, call.cost.time)),
@@ -374,7 +376,7 @@ impl StackSink for CallSink {
             whole: call.whole,
             at: call.at,
         };
-        self.end_call(id, &ended);
+        self.end_call(id, &left);
     }
 
     fn trapped(&mut self, id: HartId, trap: &Trap, at: Moment) {

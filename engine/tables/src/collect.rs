@@ -291,6 +291,8 @@ struct Collector<'a, 't> {
     /// Follows the stacks.
     profiler: Option<Profiler<'a, CallSink>>,
     flow: Option<Flow<'a>>,
+    /// All that `flow` wants to know of runs, how many instructions they have, `profiler` counts.
+    counts: bool,
     out: &'t mut dyn Take,
     /// No more rows are wanted.
     ended: bool,
@@ -316,9 +318,11 @@ impl<'a, 't> Collector<'a, 't> {
             let sink = CallSink::new(names, calls, traps, purpose.indexed);
             Profiler::new(image, functions.clone(), Grouping::default(), sink)
         });
+        let flow = flow.then(|| Flow::new(image, tables, purpose.indexed));
         Collector {
+            counts: stacks && flow.as_ref().is_some_and(Flow::only_counts),
             profiler,
-            flow: flow.then(|| Flow::new(image, tables, purpose.indexed)),
+            flow,
             out,
             ended: false,
         }
@@ -346,13 +350,13 @@ impl<'a, 't> Collector<'a, 't> {
         if let Some(profiler) = &mut self.profiler {
             let sink = profiler.sink();
             sink.is_full = false;
-            let (harts, names) = sink.harts();
-            let names = Arc::clone(names.array());
+            let (harts, functions) = sink.harts();
+            let names = Arc::clone(functions.array());
             for (HartId(id), hart) in harts {
                 for (table, batch) in [
                     (
                         Table::Calls,
-                        hart.calls.as_mut().and_then(|r| r.take(&names)),
+                        hart.calls.as_mut().and_then(|r| r.take(functions, &names)),
                     ),
                     (
                         Table::Traps,
@@ -451,12 +455,12 @@ impl<'a, 't> Collector<'a, 't> {
         let (profile, mut sink) = profiler.finish();
         sink.finish(&ends);
         let names = Arc::clone(sink.names.array());
-        let (harts, _) = sink.harts();
+        let (harts, functions) = sink.harts();
         for (HartId(id), hart) in harts {
             for (table, batch) in [
                 (
                     Table::Calls,
-                    hart.calls.as_mut().and_then(|r| r.take(&names)),
+                    hart.calls.as_mut().and_then(|r| r.take(functions, &names)),
                 ),
                 (
                     Table::Traps,
@@ -478,7 +482,16 @@ impl<'a, 't> Collector<'a, 't> {
 impl Consumer for Collector<'_, '_> {
     fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
         if let Some(flow) = &mut self.flow {
-            flow.event(hart, event);
+            match (&mut self.profiler, event) {
+                (Some(_), Event::Run(_)) if self.counts => {}
+                (Some(profiler), event) if self.counts => {
+                    if !matches!(event, Event::Time(_)) {
+                        flow.set_executed(hart, profiler.executed(hart));
+                    }
+                    flow.event(hart, event);
+                }
+                _ => flow.event(hart, event),
+            }
         }
         if let Some(profiler) = &mut self.profiler {
             let _ = profiler.event(hart, event);
@@ -487,7 +500,7 @@ impl Consumer for Collector<'_, '_> {
     }
 
     fn runs(&mut self, hart: HartId, runs: &[Run]) -> ControlFlow<()> {
-        if let Some(flow) = &mut self.flow {
+        if let Some(flow) = self.flow.as_mut().filter(|_| !self.counts) {
             flow.runs(hart, runs);
         }
         if let Some(profiler) = &mut self.profiler {
@@ -496,9 +509,22 @@ impl Consumer for Collector<'_, '_> {
         self.flow()
     }
 
-    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+    fn timed_runs(&mut self, hart: HartId, runs: &[(u64, Run)]) -> ControlFlow<()> {
         if let Some(flow) = &mut self.flow {
-            flow.kept_runs(hart, kept, runs);
+            match self.counts {
+                true => flow.pass_times(hart, runs),
+                false => flow.timed_runs(hart, runs),
+            }
+        }
+        if let Some(profiler) = &mut self.profiler {
+            let _ = profiler.timed_runs(hart, runs);
+        }
+        self.flow()
+    }
+
+    fn kept_runs(&mut self, hart: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
+        if let Some(flow) = self.flow.as_mut().filter(|_| !self.counts) {
+            flow.runs(hart, runs);
         }
         if let Some(profiler) = &mut self.profiler {
             let _ = profiler.kept_runs(hart, kept, runs);

@@ -3,10 +3,9 @@
 //! A column that is not wanted takes no values. Names are numbers while rows are made; their
 //! text is added once per batch, as the dictionary of the column.
 
-use arrow_array::builder::BooleanBuilder;
 use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, StringArray};
-use arrow_buffer::{NullBuffer, NullBufferBuilder, ScalarBuffer};
+use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, StringArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::DataType;
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -44,6 +43,13 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     pub(crate) fn push(&mut self, value: T::Native) {
         if self.wanted {
             self.values.push(value);
+        }
+    }
+
+    /// Those of several rows.
+    pub(crate) fn extend(&mut self, values: impl Iterator<Item = T::Native>) {
+        if self.wanted {
+            self.values.extend(values);
         }
     }
 
@@ -96,6 +102,22 @@ impl Known {
         }
     }
 
+    /// Several more.
+    fn extend(&mut self, are_known: impl Iterator<Item = bool> + Clone, before: usize) {
+        let first = are_known.clone().next().unwrap_or(true);
+        let is_like = match self {
+            Known::Same(same) => before == 0 || *same == first,
+            Known::Each(_) => false,
+        };
+        if is_like && are_known.clone().all(|is_known| is_known == first) {
+            *self = Known::Same(first);
+            return;
+        }
+        for (more, is_known) in are_known.enumerate() {
+            self.push(is_known, before + more);
+        }
+    }
+
     fn push_other(&mut self, is_known: bool, before: usize) {
         if let Known::Same(same) = *self {
             let mut each = NullBufferBuilder::new(before);
@@ -126,6 +148,16 @@ impl<T: ArrowPrimitiveType> Maybe<T> {
         if self.numbers.wanted {
             self.known.push(value.is_some(), self.numbers.values.len());
             self.numbers.values.push(value.unwrap_or_default());
+        }
+    }
+
+    /// Those of several rows.
+    pub(crate) fn extend(&mut self, values: impl Iterator<Item = Option<T::Native>> + Clone) {
+        if self.numbers.wanted {
+            let known = values.clone().map(|value| value.is_some());
+            self.known.extend(known, self.numbers.values.len());
+            let values = values.map(Option::unwrap_or_default);
+            self.numbers.values.extend(values);
         }
     }
 
@@ -165,14 +197,14 @@ pub(crate) type MaybeU64 = Maybe<UInt64Type>;
 /// Yes or no.
 pub(crate) struct Flag {
     wanted: bool,
-    builder: BooleanBuilder,
+    values: Vec<bool>,
 }
 
 impl Flag {
-    #[inline]
-    pub(crate) fn push(&mut self, value: bool) {
+    /// Those of several rows.
+    pub(crate) fn extend(&mut self, values: impl Iterator<Item = bool>) {
         if self.wanted {
-            self.builder.append_value(value);
+            self.values.extend(values);
         }
     }
 }
@@ -185,12 +217,16 @@ impl Column for Flag {
     }
 
     fn new(wanted: bool) -> Self {
-        let builder = BooleanBuilder::with_capacity(0);
-        Flag { wanted, builder }
+        let values = Vec::new();
+        Flag { wanted, values }
     }
 
     fn take(&mut self, _: &Arc<StringArray>) -> Option<ArrayRef> {
-        self.wanted.then(|| Arc::new(self.builder.finish()) as _)
+        let bit = |at: usize| self.values.get(at).copied().unwrap_or_default();
+        let bits = BooleanBuffer::collect_bool(self.values.len(), bit);
+        self.values.clear();
+        self.wanted
+            .then(|| Arc::new(BooleanArray::new(bits, None)) as _)
     }
 }
 
@@ -221,6 +257,11 @@ impl Function {
     #[inline]
     pub(crate) fn push(&mut self, key: Option<i32>) {
         self.0.push(key);
+    }
+
+    /// Those of several rows.
+    pub(crate) fn extend(&mut self, keys: impl Iterator<Item = Option<i32>> + Clone) {
+        self.0.extend(keys);
     }
 }
 
@@ -256,6 +297,11 @@ impl<W: Words> Word<W> {
     #[inline]
     pub(crate) fn push(&mut self, word: Option<u8>) {
         self.keys.push(word.map(i32::from));
+    }
+
+    /// Those of several rows.
+    pub(crate) fn extend(&mut self, words: impl Iterator<Item = Option<u8>> + Clone) {
+        self.keys.extend(words.map(|word| word.map(i32::from)));
     }
 }
 

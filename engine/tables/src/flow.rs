@@ -4,8 +4,8 @@ use crate::rows::{Accesses, Gaps, Runs};
 use crate::table::{Projection, Table};
 use crate::zone::Zone;
 use hartrace_flow::{
-    Context, DataAccess, Event, Exit, Gap, HartId, Image, Kept, Mark, Mode, Ownership, Packer,
-    Reason, Run, SpaceId, Unpacker,
+    Context, DataAccess, Event, Exit, Gap, HartId, Image, Mark, Mode, Ownership, Packer, Reason,
+    Run, SpaceId, Unpacker,
 };
 use hartrace_print::words::access_kind;
 
@@ -45,7 +45,6 @@ pub(crate) struct Flow<'a> {
     indexed: bool,
     harts: Vec<(HartId, HartFlow)>,
     recent: usize,
-    sums: Sums,
     /// The checkpoint before what comes.
     pub(crate) position: u64,
     /// There are enough rows for a batch.
@@ -85,52 +84,6 @@ struct Stretch {
     position: u64,
 }
 
-/// Instructions of slices of runs that come again and again.
-#[derive(Default)]
-struct Sums {
-    /// The stores of the slices: their numbers, and the sums by place; 0 is not known yet.
-    stores: Vec<(u32, Vec<u32>)>,
-}
-
-/// Stores that are known; then all are forgotten. A decoder has three.
-const MAX_STORES: usize = 16;
-
-impl Sums {
-    #[inline]
-    fn of(&mut self, kept: Kept, runs: &[Run]) -> u64 {
-        let mut stores = self.stores.iter();
-        let store = stores.find(|(number, _)| *number == kept.store());
-        match store.and_then(|(_, sums)| sums.get(kept.index() as usize)) {
-            Some(&sum) if sum != 0 => sum.into(),
-            _ => self.add(kept, runs),
-        }
-    }
-
-    #[cold]
-    fn add(&mut self, kept: Kept, runs: &[Run]) -> u64 {
-        let number = kept.store();
-        let sum = insns(runs);
-        let at = self.stores.iter().position(|(known, _)| *known == number);
-        let at = at.unwrap_or_else(|| {
-            if self.stores.len() >= MAX_STORES {
-                self.stores.clear();
-            }
-            self.stores.push((number, Vec::new()));
-            self.stores.len() - 1
-        });
-        if let (Some((_, sums)), Ok(short)) = (self.stores.get_mut(at), u32::try_from(sum)) {
-            let place = kept.index() as usize;
-            if place >= sums.len() {
-                sums.resize(place + 1, 0);
-            }
-            if let Some(known) = sums.get_mut(place) {
-                *known = short;
-            }
-        }
-        sum
-    }
-}
-
 /// Instructions of runs.
 fn insns(runs: &[Run]) -> u64 {
     runs.iter().map(|run| u64::from(run.insns)).sum()
@@ -144,7 +97,6 @@ impl<'a> Flow<'a> {
             indexed,
             harts: Vec::new(),
             recent: 0,
-            sums: Sums::default(),
             position: 0,
             is_full: false,
         }
@@ -233,17 +185,37 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The same for runs that come again and again.
-    pub(crate) fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) {
-        if !self.only_counts() {
-            return self.runs(id, runs);
+    /// Runs with the times of their starts.
+    pub(crate) fn timed_runs(&mut self, id: HartId, runs: &[(u64, Run)]) {
+        if self.only_counts() {
+            let insns = runs.iter().map(|(_, run)| u64::from(run.insns));
+            self.hart(id).insn += insns.sum::<u64>();
+            return self.pass_times(id, runs);
         }
-        let insns = self.sums.of(kept, runs);
-        self.hart(id).insn += insns;
+        let position = self.position;
+        let hart = self.hart(id);
+        let mut full = false;
+        for (time, run) in runs {
+            hart.reach(*time);
+            full |= hart.run(run, position);
+        }
+        self.is_full |= full;
+    }
+
+    /// Only the times of runs, for who counts instructions elsewhere.
+    pub(crate) fn pass_times(&mut self, id: HartId, runs: &[(u64, Run)]) {
+        if let Some((time, _)) = runs.last() {
+            self.hart(id).last_time = Some(*time);
+        }
+    }
+
+    /// Instructions of a hart so far, as counted elsewhere.
+    pub(crate) fn set_executed(&mut self, id: HartId, insns: u64) {
+        self.hart(id).insn = insns;
     }
 
     /// Whether nothing is of interest but how many instructions there are.
-    const fn only_counts(&self) -> bool {
+    pub(crate) const fn only_counts(&self) -> bool {
         !self.tables.is_detailed() && !self.indexed
     }
 
@@ -254,9 +226,7 @@ impl<'a> Flow<'a> {
         let full = match event {
             Event::Run(run) => hart.run(run, position),
             Event::Time(time) => {
-                hart.next_time = Some(*time);
-                hart.last_time = Some(*time);
-                hart.zone.begin_time.reach(*time);
+                hart.reach(*time);
                 false
             }
             Event::Trap(_) => hart.end_stretch(TRAP, None),
@@ -401,6 +371,14 @@ const fn mode_word(mode: Mode) -> u8 {
 }
 
 impl HartFlow {
+    /// The next run starts at this time.
+    #[inline]
+    fn reach(&mut self, time: u64) {
+        self.next_time = Some(time);
+        self.last_time = Some(time);
+        self.zone.begin_time.reach(time);
+    }
+
     /// Whether there are enough rows for a batch, here and in the other methods.
     #[inline]
     fn run(&mut self, run: &Run, position: u64) -> bool {

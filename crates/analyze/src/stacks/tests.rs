@@ -764,6 +764,42 @@ fn interrupts_after_a_call_one_after_the_other() {
     assert!(seen.odd.is_empty() && profile.doubts.count == 0);
 }
 
+/// Runs with their times, several at once, are the same as one event after the other.
+#[test]
+fn runs_with_times_are_times_and_runs() {
+    let (a, b) = (at('a'), at('b'));
+    let runs = [call(a, 'b'), stop(b), ret(b + 16, a + 16), stop(a + 16)];
+    let runs: Vec<(u64, Run)> = (1u64..)
+        .zip(runs)
+        .filter_map(|(nth, event)| match event {
+            Event::Run(run) => Some((100 * nth * nth, run)),
+            _ => None,
+        })
+        .collect();
+    let results = [1, 2, 4].map(|together| {
+        let image = Image::new();
+        let grouping = Grouping::default();
+        let mut profiler = Profiler::new(&image, functions(), grouping, Seen::default());
+        for runs in runs.chunks(together) {
+            let _ = match runs {
+                [(time, run)] => {
+                    let _ = profiler.event(HartId(0), &Event::Time(*time));
+                    profiler.event(HartId(0), &Event::Run(*run))
+                }
+                runs => profiler.timed_runs(HartId(0), runs),
+            };
+        }
+        assert_eq!(profiler.executed(HartId(0)), 16);
+        let _ = profiler.event(HartId(0), &Event::Time(2000));
+        let (profile, seen) = profiler.finish();
+        assert!(profile.timed);
+        (paths_of(&profile), profile.runs, seen.left)
+    });
+    let costs: Vec<u64> = results[0].2.iter().map(|left| left.cost.time).collect();
+    assert_eq!(costs, [1200, 1900]);
+    assert!(results.iter().all(|result| *result == results[0]));
+}
+
 /// Calls from two places are two paths; of a function that is running already, one.
 #[test]
 fn calls_by_the_instruction_that_calls() {

@@ -125,7 +125,12 @@ impl Replay {
             let goal = found.map_or(wanted, |(_, position)| position);
             let goal = goal.min(bytes.len());
             while at < goal {
-                let length = Growth::step(at as u64, STEP).min(goal - at);
+                let length = match counting {
+                    // Who counts wants to know how the trace grows.
+                    Some(_) => Growth::step(at as u64, STEP),
+                    None => STEP,
+                };
+                let length = length.min(goal - at);
                 let step = bytes.get(at..at + length).unwrap_or_default();
                 if let Some(counting) = &mut counting {
                     counting.feed(step);
