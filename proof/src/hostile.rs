@@ -11,7 +11,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::cpu::Stopwatch;
 use crate::etrace::ETrace;
 use crate::generate::Random;
 use crate::ntrace::NTrace;
@@ -292,9 +291,9 @@ fn run(property: &Property, time: Duration, seed: u64) -> Result<Tally, String> 
             Some(seed) => seed.clone(),
             None => mutate::mutate(&seeds, &mut random),
         };
-        let before = Stopwatch::start();
+        let before = Instant::now();
         let holds = catch_unwind(AssertUnwindSafe(|| (property.holds)(&case)));
-        let took = before.took();
+        let took = before.elapsed();
         let blame = |what: &str| {
             let hex: String = case.iter().map(|b| format!("{b:02x}")).collect();
             format!("{}, seed {seed}: {what}\ncase: {hex}", property.name)
@@ -334,9 +333,9 @@ fn peak_memory() -> Option<u64> {
 /// The large cases, each within its time.
 fn large_cases() -> Result<(), String> {
     for (name, case) in large::CASES {
-        let before = Stopwatch::start();
+        let before = Instant::now();
         case().map_err(|what| format!("{name}: {what}"))?;
-        let took = before.took();
+        let took = before.elapsed();
         println!("{name}: {} ms", took.as_millis());
         // Making the file counts too.
         ensure(took < 3 * PATIENCE, || format!("{name}: too slow"))?;

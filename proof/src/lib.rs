@@ -8,7 +8,6 @@ pub mod block;
 #[cfg(test)]
 mod cases;
 pub mod commands;
-mod cpu;
 pub mod ctr;
 pub mod elf;
 pub mod encodings;

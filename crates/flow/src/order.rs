@@ -50,19 +50,14 @@ fn put(mut places: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hartrace_testkit::Random;
 
     /// As the standard library sorts, for lists of all lengths with many equal keys.
     #[test]
     fn as_stable_sorts_do() {
-        let mut state = 1u64;
+        let mut random = Random::new(1);
         for len in 0..200 {
-            let mut list = Vec::new();
-            for number in 0..len {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                list.push((state >> 60, number));
-            }
+            let mut list: Vec<_> = (0..len).map(|number| (random.below(16), number)).collect();
             let mut expected = list.clone();
             expected.sort_by_key(|(key, _)| *key);
             sort_by_key(&mut list, |(key, _)| *key);

@@ -5,7 +5,6 @@
 //! An instruction belongs to the part that it starts in, and may end in the next one:
 //! therefore a write also concerns the halfword before it.
 
-use hartrace_flow::order;
 use hartrace_flow::{CodeHistory, CodePiece, Context, HartId, Since, VaryingCode, Version};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -255,9 +254,7 @@ fn make_within(writes: &[CodeWrite], slack: u64, most: u64) -> Result<CodeHistor
         }
         active.retain(|&at| writes.get(at).is_some_and(|write| write.end() > start));
         // By moment, and those of the same moment in the order in which they were given.
-        order::sort_by_key(&mut active, |&at| {
-            (writes.get(at).map(|write| write.since), at)
-        });
+        active.sort_unstable_by_key(|&at| (writes.get(at).map(|write| write.since), at));
         work = work.saturating_add(1 + active.len() as u64);
         if work > MOST_WORK {
             return Err(MakeError::TooMuch);
@@ -307,9 +304,7 @@ impl Maker<'_> {
             .flat_map(|hart| contexts.iter().rev().map(move |context| (hart, *context)))
             .collect();
         views.extend(views.clone().iter().map(|view| (view.0, None)));
-        order::sort_by_key(&mut views, |view| {
-            (view.0.is_none(), view.1.is_none(), *view)
-        });
+        views.sort_by_key(|view| (view.0.is_none(), view.1.is_none(), *view));
         views.dedup();
         let mut code = VaryingCode {
             address: part.start,
