@@ -1,5 +1,7 @@
 //! Messages of Protocol Buffers, written field by field.
 
+use hartrace_wave::leb128;
+
 /// A message that is being written.
 ///
 /// ```
@@ -26,12 +28,8 @@ impl Message {
         self.0.clear();
     }
 
-    pub(crate) fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
+    fn varint(&mut self, value: u64) {
+        leb128::unsigned(&mut self.0, value);
     }
 
     /// A field with a number of variable length.

@@ -31,14 +31,15 @@ mod tree;
 
 pub use backtrace::{Backtrace, Outer};
 pub use sink::{
-    Entered, Entry, Grouping, How, Left, Moment, Odd, OddJump, OpenCall, Ran, SavedSink, StackSink,
-    Switched,
+    Entered, Entry, Grouping, How, Left, Moment, Odd, OddJump, Ran, SavedSink, StackSink, Switched,
 };
+pub use thread::OpenCall;
 pub use tree::{CallTree, Cost, Measure, Node, NodeId, What};
 
 use crate::functions::{FunctionId, Functions};
-use hart::{Arrival, Arrived, Hart, UNSETTLED};
+use hart::{Arrived, Hart, UNSETTLED};
 use hartrace_flow::{Event, Exit, HartId, Mark, PerHart, Run, SpaceId};
+use thread::Arrival;
 
 /// Code that belongs to no function with a symbol, in place of a function.
 pub(crate) const UNNAMED: u32 = u32::MAX;

@@ -10,7 +10,6 @@ mod whereabouts;
 pub use debug::DebugFile;
 pub use identity::Identity;
 pub(crate) use identity::first_difference;
-pub(crate) use load::MAX_PROGRAM;
 pub use load::{
     Code, Elf, Program, ProgramError, Raw, Remark, add_boot_code, check_against, check_width,
     code_parts, read_named,
@@ -22,6 +21,10 @@ pub use symbols::{find_symbol, similar_symbols};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
+
+/// The largest program that is read, in bytes. The largest known have debug
+/// information of a few hundred megabytes.
+pub(crate) const MAX_PROGRAM: u64 = 1 << 30;
 
 /// An ELF file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,9 +29,8 @@ pub use summary::RecordSummary;
 pub use write::{RecordWriter, RecordsWritten};
 
 use crate::config::{Config, Program, Records};
-use crate::detect::Kind;
 use crate::program::ElfFile;
-use crate::trace::sidecar_of;
+use crate::sidecar::sidecar_of;
 use hartrace_ctr::Fault;
 use hartrace_ctr::dump::{DumpReader, NextSnapshot, Problem};
 use json::JsonReader;
@@ -66,18 +65,6 @@ pub enum Form {
     Binary,
     /// JSON lines.
     Json,
-}
-
-impl Form {
-    /// The form of a kind of file.
-    #[must_use]
-    pub const fn of(kind: Kind) -> Option<Form> {
-        match kind {
-            Kind::CtrDump => Some(Form::Binary),
-            Kind::CtrJson => Some(Form::Json),
-            _ => None,
-        }
-    }
 }
 
 /// Something is wrong with a file of snapshots.

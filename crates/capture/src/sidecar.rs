@@ -3,10 +3,10 @@
 //! A sidecar is a [`Config`] with a `[trace]` section and the SHA-256 of the code
 //! in every ELF file (`code_sha256`; older ones have that of the file, `sha256`).
 
-use crate::config::{Config, LoadError};
+use crate::config::{Config, LoadError, Program, Setting, Trace as TraceSection};
 use crate::input::{Input, is_stdin};
 use crate::output::{Output, OutputError};
-use crate::program::{ElfFile, Identity, MAX_PROGRAM, first_difference, symbol_at};
+use crate::program::{ElfFile, Identity, MAX_PROGRAM, first_difference, seen_from, symbol_at};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -101,6 +101,46 @@ impl ProgramState {
             ProgramState::Unreadable => "unreadable",
             ProgramState::NoHash => "no hash",
         }
+    }
+}
+
+/// The sidecar of a file of this format and version, and the programs with
+/// their content.
+pub(crate) fn sidecar_of<'a>(
+    trace: &Path,
+    (format, version): (&str, &str),
+    program: &Program,
+    elf: impl IntoIterator<Item = (&'a ElfFile, &'a [u8])>,
+) -> Config {
+    let folder = trace.parent().unwrap_or(Path::new(""));
+    let elf: Vec<ElfFile> = elf
+        .into_iter()
+        // TOML cannot name a file that is not UTF-8: better no name than a wrong one.
+        .filter(|(elf, _)| elf.file.to_str().is_some())
+        .map(|(elf, bytes)| ElfFile {
+            file: seen_from(folder, &elf.file),
+            base: elf.base,
+            identity: Some(Identity::of_code(bytes)),
+        })
+        .collect();
+    Config {
+        trace: Some(TraceSection {
+            format: Setting::default(format.to_owned()),
+            version: Some(Setting::default(version.to_owned())),
+        }),
+        program: Program {
+            isa: program.isa.clone(),
+            elf: (!elf.is_empty()).then(|| Setting::default(elf)),
+            raw: program.raw.clone().map(|mut raw| {
+                for file in &mut raw.value {
+                    file.file = seen_from(folder, &file.file);
+                }
+                raw
+            }),
+            code: None,
+            debug: None,
+        },
+        ..Config::default()
     }
 }
 

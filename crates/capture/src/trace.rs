@@ -66,8 +66,9 @@ pub use transport::{
 pub use write::Written;
 pub use writer::{Put, TraceWriter, WriteError, WriteOptions};
 
-use crate::config::{Config, Program, Setting, Trace as TraceSection};
-use crate::program::{ElfFile, Identity, seen_from};
+use crate::config::{Config, Program};
+use crate::program::ElfFile;
+use crate::sidecar::sidecar_of;
 use open::given_isa;
 use std::path::Path;
 
@@ -84,46 +85,6 @@ pub fn sidecar<'a>(
     let mut sidecar = sidecar_of(trace, format, program, elf);
     settings.clone().of_own_encoder().complete(&mut sidecar);
     sidecar
-}
-
-/// The sidecar of a file of this format and version, and the programs with
-/// their content.
-pub(crate) fn sidecar_of<'a>(
-    trace: &Path,
-    (format, version): (&str, &str),
-    program: &Program,
-    elf: impl IntoIterator<Item = (&'a ElfFile, &'a [u8])>,
-) -> Config {
-    let folder = trace.parent().unwrap_or(Path::new(""));
-    let elf: Vec<ElfFile> = elf
-        .into_iter()
-        // TOML cannot name a file that is not UTF-8: better no name than a wrong one.
-        .filter(|(elf, _)| elf.file.to_str().is_some())
-        .map(|(elf, bytes)| ElfFile {
-            file: seen_from(folder, &elf.file),
-            base: elf.base,
-            identity: Some(Identity::of_code(bytes)),
-        })
-        .collect();
-    Config {
-        trace: Some(TraceSection {
-            format: Setting::default(format.to_owned()),
-            version: Some(Setting::default(version.to_owned())),
-        }),
-        program: Program {
-            isa: program.isa.clone(),
-            elf: (!elf.is_empty()).then(|| Setting::default(elf)),
-            raw: program.raw.clone().map(|mut raw| {
-                for file in &mut raw.value {
-                    file.file = seen_from(folder, &file.file);
-                }
-                raw
-            }),
-            code: None,
-            debug: None,
-        },
-        ..Config::default()
-    }
 }
 
 #[cfg(test)]

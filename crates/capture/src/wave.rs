@@ -5,6 +5,7 @@
 //! gives what the port shows at every edge of its clock: entries ([`Entry`](hartrace_logs::Entry)) of
 //! instructions, or blocks ([`Ingress`](hartrace_flow::Ingress)) of the ingress port.
 
+mod edge;
 mod fields;
 mod find;
 mod ingress;
@@ -15,9 +16,10 @@ mod rvfi;
 #[cfg(test)]
 mod tests;
 
+pub use edge::Shown;
 pub use fields::{WavePort, is_field};
 pub use find::{MapError, Plan, ingress_in};
-pub use read::{Shown, WaveReader};
+pub use read::WaveReader;
 
 use crate::input::{Input, InputError};
 use hartrace_wave::{WaveFormat, read_header};
@@ -26,13 +28,16 @@ use hartrace_wave::{WaveFormat, read_header};
 /// tens of megabytes.
 const MAX_HEADER: usize = 1 << 30;
 
+/// As much of a file as is looked at first.
+const FIRST_PART: usize = 1 << 16;
+
 /// As many of the first bytes of a waveform as its header takes.
 ///
 /// # Errors
 ///
 /// A failing read.
 pub fn head(input: &mut Input) -> Result<&[u8], InputError> {
-    let mut count = crate::detect::HEAD;
+    let mut count = FIRST_PART;
     loop {
         let head = input.peek(count)?;
         let ended = head.len() < count;

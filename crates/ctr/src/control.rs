@@ -5,7 +5,7 @@ use core::fmt;
 use hartrace_flow::Mode;
 use hartrace_isa::Itype;
 
-use crate::config::Version;
+use crate::version::Version;
 
 /// Fields of a control register, whatever its map: `mctrctl`, `vsctrctl`, or
 /// `mctrcontrol`, `vsctrcontrol` of 0.1.4. The depth is kept apart.

@@ -4,10 +4,10 @@
 use hartrace_flow::Mode;
 use hartrace_isa::{Xlen, csr};
 
-use crate::config::Version;
 use crate::control::{Control, asks_to_clear, depth_field, wished_depth};
 use crate::engine::Ctr;
 use crate::record::{MISP, Record};
+use crate::version::Version;
 
 /// A CSR of CTR. The high halves are those of 0.1.4 on RV32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

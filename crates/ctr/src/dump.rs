@@ -29,10 +29,11 @@ use alloc::vec::Vec;
 use hartrace_flow::{HartId, Mode};
 use hartrace_isa::Xlen;
 
-use crate::config::{Depths, Version};
+use crate::config::Depths;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
+use crate::version::Version;
 
 /// The first bytes of a dump.
 pub const MAGIC: [u8; 8] = *b"\x89CTR\r\n\x1a\n";

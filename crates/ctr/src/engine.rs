@@ -6,12 +6,13 @@ use hartrace_flow::{Cause, HartId, Mode, Transfer};
 use hartrace_isa::Itype;
 
 use crate::clock::Clock;
-use crate::config::{Config, ConfigError, RasCycles, Version};
+use crate::config::{Config, ConfigError, RasCycles};
 use crate::control::Control;
 use crate::predict::Predictor;
 use crate::record::{CCV, CycleCount, MISP, Record, TYPE, VALID};
 use crate::ring::Ring;
 use crate::snapshot::Snapshot;
+use crate::version::Version;
 
 /// Control Transfer Records of one hart.
 #[derive(Clone, Debug)]

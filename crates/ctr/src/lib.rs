@@ -57,8 +57,9 @@ mod record;
 mod ring;
 mod sample;
 mod snapshot;
+mod version;
 
-pub use config::{Config, ConfigError, Depths, RasCycles, Version};
+pub use config::{Config, ConfigError, Depths, RasCycles};
 pub use control::Control;
 pub use csr::{Caller, Csr, Denied, Indirect, Window};
 pub use engine::{Ctr, Raw};
@@ -67,3 +68,4 @@ pub use predict::{Bimodal, Gshare, NotTaken, Predictor, PredictorKind};
 pub use record::{CycleCount, KINDS, Record};
 pub use sample::{Every, Known, Sampler, SnapshotSink};
 pub use snapshot::Snapshot;
+pub use version::Version;

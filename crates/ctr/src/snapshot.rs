@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use hartrace_flow::{HartId, Mode};
 use hartrace_isa::Xlen;
 
-use crate::config::Version;
 use crate::control::Control;
 use crate::record::Record;
+use crate::version::Version;
 
 /// What software that stops here would read.
 #[derive(Clone, Debug, PartialEq, Eq)]

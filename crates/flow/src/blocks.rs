@@ -10,6 +10,7 @@
 //! and serve all its harts; nothing in them is shared or locked.
 
 pub(crate) mod habits;
+pub(crate) mod id;
 mod stretches;
 
 use alloc::boxed::Box;
@@ -21,6 +22,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use self::habits::Habit;
+pub(crate) use self::id::{BlockId, NOWHERE};
 use crate::chain::{Chain, Chains, Gathered};
 use crate::cuts::{Cut, Cuts};
 use crate::image::Space;
@@ -59,12 +61,6 @@ impl Rules {
         }
     }
 }
-
-/// Index of a block; [`NOWHERE`] is the block of addresses without code.
-pub(crate) type BlockId = u32;
-
-/// The block that stands for every address without code.
-pub(crate) const NOWHERE: BlockId = 0;
 
 /// A successor that has not been looked up yet.
 const UNLINKED: BlockId = BlockId::MAX;

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::blocks::{BlockId, NOWHERE};
+use crate::blocks::id::{BlockId, NOWHERE};
 use crate::kept::new_store;
 use crate::{Kept, Outcomes, Run};
 

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use hartrace_isa::Xlen;
 
-use crate::blocks::{BlockId, NOWHERE};
+use crate::blocks::id::{BlockId, NOWHERE};
 use crate::kept::new_store;
 use crate::{Exit, Kept, ReturnStack, Run};
 

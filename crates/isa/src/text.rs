@@ -221,6 +221,9 @@ enum Arg {
     Avl,
 }
 
+/// An alias: its name and its operands.
+type Spelled = (&'static str, &'static [Arg]);
+
 const fn full_args(format: Format) -> &'static [Arg] {
     use Arg::{
         Base, Csr, Fd, Fli, Fs1, Fs2, Fs3, Hex, Imm, Mem, Pred, Rd, Rm, Rs1, Rs2, Succ, Target,

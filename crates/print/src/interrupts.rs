@@ -1,6 +1,6 @@
 //! Interrupts by cause: tables for people, and JSON.
 
-use crate::json::{self, Hex};
+use crate::json::{self, Hex, Span};
 use crate::profile::percent;
 use crate::words::{self, counted};
 use hartrace_analyze::{
@@ -321,29 +321,6 @@ struct LatencySpan {
     count: u64,
     #[serde(flatten)]
     time: Span,
-}
-
-#[derive(Serialize)]
-struct Span {
-    min: u64,
-    p50: u64,
-    p90: u64,
-    p99: u64,
-    max: u64,
-    mean: f64,
-}
-
-impl From<Spans> for Span {
-    fn from(spans: Spans) -> Span {
-        Span {
-            min: spans.min,
-            p50: spans.p50,
-            p90: spans.p90,
-            p99: spans.p99,
-            max: spans.max,
-            mean: spans.mean,
-        }
-    }
 }
 
 /// A header, then each cause, followed by its longest interrupts and those with the

@@ -1,6 +1,7 @@
 //! What all JSON output shares: one object per line, numbers that keep all
 //! their bits.
 
+use hartrace_analyze::Spans;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::io::{self, Write};
@@ -19,6 +20,30 @@ impl Serialize for Hex {
 impl fmt::Display for Hex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
+    }
+}
+
+/// How durations are spread.
+#[derive(Serialize)]
+pub(crate) struct Span {
+    min: u64,
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    max: u64,
+    mean: f64,
+}
+
+impl From<Spans> for Span {
+    fn from(spans: Spans) -> Span {
+        Span {
+            min: spans.min,
+            p50: spans.p50,
+            p90: spans.p90,
+            p99: spans.p99,
+            max: spans.max,
+            mean: spans.mean,
+        }
     }
 }
 

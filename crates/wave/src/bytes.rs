@@ -105,37 +105,16 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Appends an unsigned number, seven bits in a byte, the lowest first.
-pub(crate) fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Appends a signed number, seven bits in a byte, the lowest first.
-pub(crate) fn signed(out: &mut Vec<u8>, mut value: i64) {
-    loop {
-        let byte = (value & 0x7f) as u8;
-        value >>= 7;
-        let is_sign = byte & 0x40 != 0;
-        if (value == 0 && !is_sign) || (value == -1 && is_sign) {
-            return out.push(byte);
-        }
-        out.push(byte | 0x80);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leb128;
 
     #[test]
     fn numbers_of_any_length_are_read_as_written() {
         for value in [0, 1, 127, 128, 300, 1 << 32, u64::MAX] {
             let mut bytes = Vec::new();
-            varint(&mut bytes, value);
+            leb128::unsigned(&mut bytes, value);
             let mut read = Bytes::new(&bytes);
             assert_eq!(read.varint(), Some(value));
             assert!(read.is_empty());
@@ -143,7 +122,7 @@ mod tests {
         }
         for value in [0, 63, 64, -64, -65, 1 << 40, i64::MIN, i64::MAX] {
             let mut bytes = Vec::new();
-            signed(&mut bytes, value);
+            leb128::signed(&mut bytes, value);
             assert_eq!(Bytes::new(&bytes).signed(), Some(value), "{value}");
         }
     }

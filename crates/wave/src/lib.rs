@@ -49,6 +49,7 @@ mod error;
 pub mod fst;
 mod ghw;
 mod header;
+pub mod leb128;
 mod reader;
 mod value;
 mod vcd;

@@ -1,6 +1,7 @@
 //! The call stack of a hart as it is, for a program that has died.
 
-use super::hart::{Arrival, Hart, UNSETTLED};
+use super::hart::{Hart, UNSETTLED};
+use super::thread::Arrival;
 use crate::causes::cause_name;
 use crate::places::Places;
 use hartrace_flow::Cause;

@@ -1,6 +1,6 @@
 //! One hart: the thread that runs, those that wait, and what is expected next.
 
-use super::thread::{Frame, Segment, Thread};
+use super::thread::{Arrival, Frame, Segment, Thread};
 use super::tree::{CallTree, Callee, Cost, MAX_DEPTH, NodeId, What};
 use super::{How, Left, Moment, StackSink, Switched};
 use crate::functions::FunctionId;
@@ -11,26 +11,6 @@ pub(super) const UNSETTLED: u32 = u32::MAX - 1;
 
 /// Threads that are kept per hart; the one that did not run for longest goes.
 const MAX_THREADS: usize = 256;
-
-/// How the next run is reached, where its function is not the expected one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Arrival {
-    /// Nothing is known of what came before.
-    #[default]
-    Start,
-    /// By a jump, a branch, or from the instruction before it.
-    Jump,
-    /// By a call.
-    Call { ret: u64, site: u64 },
-    /// By a return out of the outermost frame.
-    Caller,
-    /// By a return that fits no frame.
-    Contradiction,
-    /// By a return from a trap to another place than the trap's.
-    Resumed,
-    /// After a gap.
-    Gap,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Hart {

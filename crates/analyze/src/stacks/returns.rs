@@ -1,7 +1,8 @@
 //! Returns: to the caller, to one that was not known, and elsewhere.
 
-use super::hart::{Arrival, Arrived};
+use super::hart::Arrived;
 use super::sink::{Entered, Entry, How, Odd, StackSink};
+use super::thread::Arrival;
 use super::thread::{Frame, Thread};
 use super::tree::What;
 use super::{MAX_FOUND, Stacks};

@@ -4,9 +4,9 @@
 //! would have got without the interruption, except for the nodes. What is right for a sink of
 //! calls is not right for a profile.
 
-use super::hart::{Arrival, Hart, UNSETTLED};
+use super::hart::{Hart, UNSETTLED};
 use super::sink::StackSink;
-use super::thread::{Frame, Segment, Thread, Trapped};
+use super::thread::{Arrival, Frame, Segment, Thread, Trapped};
 use super::tree::{Cost, NodeId};
 use super::{Stacks, UNNAMED};
 use crate::functions::Functions;

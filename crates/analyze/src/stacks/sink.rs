@@ -1,9 +1,9 @@
 //! What happens to stacks, and what takes it.
 
-use super::thread::Thread;
+use super::thread::{OpenCall, Thread};
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
-use hartrace_flow::{Cause, Context, Gap, HartId, Packer, Run, SpaceId, Trap, Unpacker};
+use hartrace_flow::{Context, Gap, HartId, Packer, Run, SpaceId, Trap, Unpacker};
 
 /// A position in what a hart executed, between two instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,15 +161,6 @@ pub struct Switched<'a> {
     /// When the hart switched to it.
     pub at: Moment,
     pub(super) thread: &'a Thread,
-}
-
-/// A call or a trap that has not returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenCall {
-    /// A call of this function.
-    Call(FunctionId),
-    /// A trap at this address, if it is known.
-    Trap(Cause, Option<u64>),
 }
 
 impl Switched<'_> {

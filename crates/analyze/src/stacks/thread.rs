@@ -1,10 +1,37 @@
 //! One stack of calls: that of a thread, with the traps that interrupted it.
 
-use super::hart::Arrival;
-use super::sink::OpenCall;
 use super::tree::{Cost, NodeId};
 use crate::functions::FunctionId;
 use hartrace_flow::{Cause, Context, Exit, Run};
+
+/// How the next run is reached, where its function is not the expected one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Arrival {
+    /// Nothing is known of what came before.
+    #[default]
+    Start,
+    /// By a jump, a branch, or from the instruction before it.
+    Jump,
+    /// By a call.
+    Call { ret: u64, site: u64 },
+    /// By a return out of the outermost frame.
+    Caller,
+    /// By a return that fits no frame.
+    Contradiction,
+    /// By a return from a trap to another place than the trap's.
+    Resumed,
+    /// After a gap.
+    Gap,
+}
+
+/// A call or a trap that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenCall {
+    /// A call of this function.
+    Call(FunctionId),
+    /// A trap at this address, if it is known.
+    Trap(Cause, Option<u64>),
+}
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! Traps, returns from them, and the threads that they switch.
 
-use super::hart::{Arrival, Arrived, UNSETTLED};
+use super::hart::{Arrived, UNSETTLED};
 use super::sink::{How, Odd, StackSink};
+use super::thread::Arrival;
 use super::thread::{Segment, Trapped};
 use super::tree::{Cost, NodeId, What};
 use super::{MAX_SEGMENTS, Stacks};

@@ -11,7 +11,7 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
-use super::document::{Config, LoadError};
+use super::document::Config;
 use super::etrace::Etrace;
 use super::read::{ConfigError, Problem, SECTIONS};
 use super::value::{Origin, Setting};
@@ -360,30 +360,6 @@ impl Config {
             span: 0..0,
         })?;
         Ok(config)
-    }
-
-    /// As [`Config::load`]; with registers, an IP-XACT file says where their fields
-    /// are. Also tells whether it did.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read or is not a configuration.
-    pub fn load_described(
-        path: &Path,
-        registers: Option<[u64; 2]>,
-    ) -> Result<(Config, bool), LoadError> {
-        let text = Config::read_text(path)?;
-        let config = match registers {
-            Some(registers) if Form::detect(&text) == Form::Ipxact => {
-                Config::from_registers(registers, Some(&text)).map(|config| (config, true))
-            }
-            _ => Config::parse(&text, path).map(|config| (config, false)),
-        };
-        config.map_err(|error| LoadError::Config {
-            path: path.to_path_buf(),
-            text,
-            error,
-        })
     }
 
     /// The parameters of the E-Trace encoder for a hart of this width.

@@ -2,7 +2,6 @@
 
 use super::contexts::Contexts;
 use super::ctr::Records;
-use super::discovery::Form;
 use super::etrace::Etrace;
 use super::filter::Filter;
 use super::hart::{ContextSource, Hart};
@@ -18,15 +17,10 @@ use super::value::Setting;
 use super::verify::Verify;
 use super::wave::Wave;
 use super::write::Writer;
-use crate::input::{Input, InputError};
 use hartrace_isa::Xlen;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
-
-/// Configuration is written by people; anything longer is another file given
-/// by mistake.
-const MAX_SIZE: u64 = 4 << 20;
 
 /// One layer of settings, or all layers merged. What is `None` is not said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,61 +128,8 @@ impl Config {
         self.tandem = other.tandem.clone();
     }
 
-    /// Reads a configuration file or sidecar. File names in it become relative
-    /// to its folder.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read or is not a configuration.
-    pub fn load(path: &Path) -> Result<Config, LoadError> {
-        let bytes = Input::open(path)?.read_all(MAX_SIZE)?;
-        Config::from_bytes(bytes, path)
-    }
-
-    /// As [`Config::load`], of bytes that are already there.
-    ///
-    /// # Errors
-    ///
-    /// Bytes that are not a configuration.
-    pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Result<Config, LoadError> {
-        let text = Config::text(bytes, path)?;
-        Config::parse(&text, path).map_err(|error| LoadError::Config {
-            path: path.to_path_buf(),
-            text,
-            error,
-        })
-    }
-
-    /// The text of a configuration file.
-    pub(super) fn read_text(path: &Path) -> Result<String, LoadError> {
-        Config::text(Input::open(path)?.read_all(MAX_SIZE)?, path)
-    }
-
-    fn text(bytes: Vec<u8>, path: &Path) -> Result<String, LoadError> {
-        String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            LoadError::Config {
-                path: path.to_path_buf(),
-                text: String::from_utf8_lossy(e.as_bytes()).into_owned(),
-                error: ConfigError {
-                    problem: Problem::NotText,
-                    span: at..at,
-                },
-            }
-        })
-    }
-
-    /// Reads the text of the file `path`, which is only named, not opened: TOML or
-    /// another [`Form`].
-    ///
-    /// # Errors
-    ///
-    /// The first mistake in the text.
-    pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
-        match Form::detect(text) {
-            Form::Toml => {}
-            form => return Config::parse_form(text, path, form),
-        }
+    /// Reads TOML.
+    pub(super) fn parse_toml(text: &str, path: &Path) -> Result<Config, ConfigError> {
         let document = DeTable::parse(text).map_err(|e| ConfigError {
             problem: Problem::Syntax(e.message().replace('\n', ", ")),
             span: e.span().unwrap_or(0..0),
@@ -262,50 +203,4 @@ impl Config {
         self.ctr.write(out)?;
         self.contexts.write(out)
     }
-}
-
-/// Why a configuration file could not be used.
-#[derive(Debug)]
-pub enum LoadError {
-    /// It could not be read.
-    Input(InputError),
-    /// It was read, but not understood.
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// Its text; the spans of `error` count in it.
-        text: String,
-        /// What and where.
-        error: ConfigError,
-    },
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Input(error) => error.fmt(f),
-            LoadError::Config { path, text, error } => {
-                let (line, column) = line_column(text, error.span.start);
-                write!(f, "{}:{line}:{column}: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
-impl From<InputError> for LoadError {
-    fn from(error: InputError) -> LoadError {
-        LoadError::Input(error)
-    }
-}
-
-/// Line and column, both from 1, of a byte of the text.
-#[must_use]
-fn line_column(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |i| i + 1);
-    let column = before.get(start..).map_or(0, |s| s.chars().count()) + 1;
-    (line, column)
 }

@@ -4,7 +4,7 @@
 //! names its debug file by its build id, or by a file name with a checksum
 //! (`.gnu_debuglink`); both are looked for as GDB does.
 
-use super::load::MAX_PROGRAM;
+use super::MAX_PROGRAM;
 use crate::input::{Contents, Input};
 use flate2::Crc;
 use flate2::read::ZlibDecoder;

@@ -2,7 +2,7 @@
 
 use super::debug::{self, DebugFile};
 use super::whereabouts::whereabouts;
-use super::{ElfFile, RawFile};
+use super::{ElfFile, MAX_PROGRAM, RawFile};
 use crate::code_history::{CodeFile, CodeFileError};
 use crate::config::{Config, Machine, Origin, Setting};
 use crate::detect::{HEAD, Kind, detect};
@@ -14,10 +14,6 @@ use hartrace_flow::{Image, ImageError, SpaceId, boot, elf_bias};
 use hartrace_isa::{Ext, Isa, Xlen};
 use std::fmt;
 use std::path::{Path, PathBuf};
-
-/// The largest program that is read, in bytes. The largest known have debug
-/// information of a few hundred megabytes.
-pub(crate) const MAX_PROGRAM: u64 = 1 << 30;
 
 /// Programs that are larger than this are not read but mapped: nearly all of them is debugging
 /// information, of which little is needed.

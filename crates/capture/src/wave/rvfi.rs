@@ -1,8 +1,8 @@
 //! The RISC-V Formal Interface: an entry for each instruction that retires.
 
+use super::edge::{At, Fault, Show, Shown};
 use super::fields::Rvfi;
 use super::find::{Bits, Lane, Plan};
-use super::read::{At, Fault, Show, Shown};
 use hartrace_flow::{Cause, Mode, RegId};
 use hartrace_isa::{MRET, SRET, Xlen, csr};
 use hartrace_logs::{Entry, EntryAccess, EntryTrap, LineErrorKind, access_size};

@@ -1,8 +1,9 @@
 use alloc::vec;
 
 use super::*;
-use crate::config::{Config, Version};
+use crate::config::Config;
 use crate::record::Record;
+use crate::version::Version;
 use hartrace_flow::{Cause, Context, Insn, Trap, TrapStep};
 use hartrace_isa::Xlen;
 

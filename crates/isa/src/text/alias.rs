@@ -1,9 +1,7 @@
 //! Assembler aliases for special cases: `ret`, `li`, `beqz`, ...
 
-use super::{Arg, Style, vector};
+use super::{Arg, Spelled, Style, vector};
 use crate::{Ext, Inst, Op, Reg, Short};
-
-pub(super) type Spelled = (&'static str, &'static [Arg]);
 
 const RD_RS1: &[Arg] = &[Arg::Rd, Arg::Rs1];
 const RD_RS2: &[Arg] = &[Arg::Rd, Arg::Rs2];

@@ -1,7 +1,6 @@
 //! The operands and aliases of vector instructions.
 
-use super::Arg;
-use super::alias::Spelled;
+use super::{Arg, Spelled};
 use crate::op::Format;
 use crate::{Inst, Op, Reg};
 use core::fmt::{self, Formatter};

@@ -3,8 +3,8 @@
 use super::Shown;
 use super::folded::what_name;
 use super::table::groups;
-use crate::json::{self, Hex};
-use hartrace_analyze::{Cost, FunctionCost, Latency, NodeId, Spans};
+use crate::json::{self, Hex, Span};
+use hartrace_analyze::{Cost, FunctionCost, Latency, NodeId};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -108,29 +108,6 @@ struct Measured<'a> {
     instructions: Span,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<Span>,
-}
-
-#[derive(Serialize)]
-struct Span {
-    min: u64,
-    p50: u64,
-    p90: u64,
-    p99: u64,
-    max: u64,
-    mean: f64,
-}
-
-impl From<Spans> for Span {
-    fn from(spans: Spans) -> Span {
-        Span {
-            min: spans.min,
-            p50: spans.p50,
-            p90: spans.p90,
-            p99: spans.p99,
-            max: spans.max,
-            mean: spans.mean,
-        }
-    }
 }
 
 impl Shown<'_> {

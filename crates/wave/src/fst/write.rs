@@ -7,7 +7,7 @@ use super::{
     CHANGES_ALIAS_2 as CHANGES, END_OF_SCOPE, GEOMETRY, HEADER, HIERARCHY, MODULE, SCOPE, STRING,
     WIRE,
 };
-use crate::bytes::{signed, varint};
+use crate::leb128;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use std::io::{self, Write};
@@ -78,7 +78,7 @@ pub fn write_start(out: &mut dyn Write, header: &Start, scopes: &[Scope]) -> io:
 
     let mut lengths = Vec::new();
     for (_, kind) in kinds {
-        varint(
+        leb128::unsigned(
             &mut lengths,
             match kind {
                 Kind::Bits(bits) => u64::from(*bits),
@@ -127,9 +127,9 @@ fn hierarchy(scopes: &[Scope]) -> Vec<u8> {
                 names.extend(format!(" [{}:0]", bits - 1).bytes());
             }
             names.push(0);
-            varint(&mut names, bits.into());
+            leb128::unsigned(&mut names, bits.into());
             // The signal is no alias of another.
-            varint(&mut names, 0);
+            leb128::unsigned(&mut names, 0);
         }
         names.push(END_OF_SCOPE);
     }
@@ -193,7 +193,7 @@ impl Sections {
     pub fn time(&mut self, at: u64) {
         let since = if self.count == 0 { 0 } else { self.now };
         if self.count == 0 || at > self.now {
-            varint(&mut self.times, at.saturating_sub(since));
+            leb128::unsigned(&mut self.times, at.saturating_sub(since));
             self.count += 1;
         }
         self.now = at;
@@ -249,10 +249,10 @@ impl Sections {
         let signals = self.chains.len() as u64;
         // The frame is not compressed: it is as long as it would be.
         for number in [frame.len() as u64, frame.len() as u64, signals] {
-            varint(&mut bytes, number);
+            leb128::unsigned(&mut bytes, number);
         }
         bytes.extend(frame);
-        varint(&mut bytes, signals);
+        leb128::unsigned(&mut bytes, signals);
         let places = self.write_chains(&mut bytes)?;
         bytes.extend(&places);
         bytes.extend((places.len() as u64).to_be_bytes());
@@ -293,26 +293,26 @@ impl Sections {
                 continue;
             }
             if unchanged > 0 {
-                varint(&mut places, unchanged << 1);
+                leb128::unsigned(&mut places, unchanged << 1);
                 unchanged = 0;
             }
             let place = bytes.len();
             let packed = zlib(&chain.bytes)?;
             match packed.len() < chain.bytes.len() {
                 true => {
-                    varint(bytes, chain.bytes.len() as u64);
+                    leb128::unsigned(bytes, chain.bytes.len() as u64);
                     bytes.extend(packed);
                 }
                 false => {
-                    varint(bytes, 0);
+                    leb128::unsigned(bytes, 0);
                     bytes.extend(&chain.bytes);
                 }
             }
-            signed(&mut places, ((place - last) as i64) << 1 | 1);
+            leb128::signed(&mut places, ((place - last) as i64) << 1 | 1);
             last = place;
         }
         if unchanged > 0 {
-            varint(&mut places, unchanged << 1);
+            leb128::unsigned(&mut places, unchanged << 1);
         }
         Ok(places)
     }
@@ -332,8 +332,8 @@ impl Chain {
     }
 
     fn text(&mut self, since: u64, text: &[u8]) {
-        varint(&mut self.bytes, since << 1);
-        varint(&mut self.bytes, text.len() as u64);
+        leb128::unsigned(&mut self.bytes, since << 1);
+        leb128::unsigned(&mut self.bytes, text.len() as u64);
         self.bytes.extend(text);
         self.last.clear();
         self.last.extend(text);
@@ -341,9 +341,9 @@ impl Chain {
 
     fn bit(&mut self, since: u64, value: Written<'_>) {
         match value {
-            Written::Bits(bit) => varint(&mut self.bytes, since << 2 | (bit & 1) << 1),
+            Written::Bits(bit) => leb128::unsigned(&mut self.bytes, since << 2 | (bit & 1) << 1),
             // The number of `x` among the values that are no bits is 0.
-            _ => varint(&mut self.bytes, since << 4 | 1),
+            _ => leb128::unsigned(&mut self.bytes, since << 4 | 1),
         }
         self.last.clear();
         self.last.extend(characters(value, 1));
@@ -354,7 +354,7 @@ impl Chain {
         self.last.extend(characters(value, bits));
         match value {
             Written::Bits(number) => {
-                varint(&mut self.bytes, since << 1);
+                leb128::unsigned(&mut self.bytes, since << 1);
                 // The highest bit first, and the last byte filled up.
                 let length = bits.div_ceil(8);
                 let aligned = number.wrapping_shl(u64::BITS - bits);
@@ -362,14 +362,14 @@ impl Chain {
                 self.bytes.extend(bytes.iter().take(length as usize));
             }
             Written::Wide(_) => {
-                varint(&mut self.bytes, since << 1);
+                leb128::unsigned(&mut self.bytes, since << 1);
                 for characters in self.last.chunks(8) {
                     let byte = characters.iter().fold(0, |n, c| n << 1 | (c & 1));
                     self.bytes.push(byte << (8 - characters.len()));
                 }
             }
             _ => {
-                varint(&mut self.bytes, since << 1 | 1);
+                leb128::unsigned(&mut self.bytes, since << 1 | 1);
                 self.bytes.extend(&self.last);
             }
         }
@@ -479,7 +479,7 @@ mod tests {
             (-65, &[0xbf, 0x7f]),
         ] {
             let mut out = Vec::new();
-            signed(&mut out, value);
+            leb128::signed(&mut out, value);
             assert_eq!(out, bytes, "{value}");
         }
     }

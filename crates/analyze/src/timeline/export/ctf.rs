@@ -10,6 +10,7 @@ mod stream;
 use super::signals::{CONTEXT, PRIVILEGE, Recorder};
 use super::{Arrow, Beginning, Category, Counter, FileTrack, SliceWriter, Timescale};
 use hartrace_flow::{Cause, HartId, Mode, PerHart};
+use hartrace_wave::leb128;
 use metadata::EventClass;
 use std::io::{self, Write};
 use stream::{Payload, Stream};
@@ -114,7 +115,7 @@ impl<'w> Ctf<'w> {
                         stream.event(at, EventClass::Privilege, &payload)?;
                     }
                     CONTEXT => {
-                        let payload = |out: &mut Vec<u8>| stream::number(out, value);
+                        let payload = |out: &mut Vec<u8>| leb128::unsigned(out, value);
                         stream.event(at, EventClass::Context, &payload)?;
                     }
                     _ => {}
@@ -168,14 +169,14 @@ impl SliceWriter for Ctf<'_> {
         let payload = |out: &mut Vec<u8>| {
             stream::text(out, name);
             match class {
-                EventClass::Call => stream::number(out, slice.address.unwrap_or(0)),
+                EventClass::Call => leb128::unsigned(out, slice.address.unwrap_or(0)),
                 EventClass::Interrupt | EventClass::Exception => {
-                    stream::signed(out, code.map_or(-1, i64::from));
+                    leb128::signed(out, code.map_or(-1, i64::from));
                 }
                 _ => {}
             }
             if class == EventClass::Interrupt {
-                stream::signed(out, latency);
+                leb128::signed(out, latency);
             }
         };
         self.event(hart, slice.at, (class, &payload))
@@ -208,7 +209,7 @@ impl SliceWriter for Ctf<'_> {
         let (hart, thread, name) = (of.hart, of.thread, of.name.clone());
         self.harts.of(hart).running = Some(track);
         let payload = |out: &mut Vec<u8>| {
-            stream::number(out, thread.unwrap_or(0).into());
+            leb128::unsigned(out, thread.unwrap_or(0).into());
             stream::text(out, &name);
         };
         self.event(hart, at, (EventClass::Thread, &payload))

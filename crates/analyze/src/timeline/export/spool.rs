@@ -4,6 +4,7 @@
 //! has to be in order of time is therefore written in the end, from one spool for each
 //! place. A spool keeps little in memory and the rest in a file.
 
+use hartrace_wave::leb128;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 
 /// A file without a name.
@@ -39,12 +40,12 @@ impl Spool {
     /// Adds a change; one that is earlier than the last is made at the same time.
     pub(super) fn push(&mut self, change: Change, scratch: &mut NewScratch) -> io::Result<()> {
         let at = change.at.max(self.last);
-        varint(&mut self.memory, at - self.last);
+        leb128::unsigned(&mut self.memory, at - self.last);
         self.last = at;
         let known = u64::from(change.value.is_some());
-        varint(&mut self.memory, u64::from(change.signal) << 1 | known);
+        leb128::unsigned(&mut self.memory, u64::from(change.signal) << 1 | known);
         if let Some(value) = change.value {
-            varint(&mut self.memory, value);
+            leb128::unsigned(&mut self.memory, value);
         }
         if self.memory.len() < MEMORY {
             return Ok(());
@@ -126,28 +127,6 @@ impl Changes<'_> {
                 return Ok(value);
             }
         }
-    }
-}
-
-/// Appends a number, seven bits in a byte, the lowest first.
-pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Appends a signed number, seven bits in a byte, the lowest first.
-pub(super) fn signed(out: &mut Vec<u8>, mut value: i64) {
-    loop {
-        let byte = (value & 0x7f) as u8;
-        value >>= 7;
-        let is_sign = byte & 0x40 != 0;
-        if (value == 0 && !is_sign) || (value == -1 && is_sign) {
-            return out.push(byte);
-        }
-        out.push(byte | 0x80);
     }
 }
 

@@ -1,7 +1,6 @@
 //! A stream of events: packets of moderate size.
 
 use super::metadata::{EventClass, MAGIC};
-use crate::timeline::export::spool::varint;
 use hartrace_flow::HartId;
 use std::io::{self, Write};
 
@@ -96,14 +95,4 @@ impl<'w> Stream<'w> {
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes().filter(|byte| *byte != 0));
     out.push(0);
-}
-
-/// Appends a number of variable length.
-pub(super) fn number(out: &mut Vec<u8>, value: u64) {
-    varint(out, value);
-}
-
-/// Appends a signed one.
-pub(super) fn signed(out: &mut Vec<u8>, value: i64) {
-    crate::timeline::export::spool::signed(out, value);
 }
