@@ -11,8 +11,10 @@ use core::fmt::Debug;
 use crate::filter::{Filter, FilterConfig};
 use crate::{Access, DataIngress, HartId, Ingress, IngressRuns, IngressSink};
 
+mod gathered;
 mod outlet;
 
+pub use gathered::Gathered;
 pub use outlet::Outlet;
 
 /// The settings of a protocol's encoder and decoder.
@@ -54,6 +56,20 @@ pub trait Sink {
         self.message(bytes);
     }
 
+    /// Whether messages must come one by one, not several at once.
+    #[inline]
+    fn wants_each(&self) -> bool {
+        true
+    }
+
+    /// So many messages, one after the other; only called where
+    /// [`wants_each`](Sink::wants_each) is false.
+    #[inline]
+    fn messages(&mut self, bytes: &[u8], count: u64) {
+        let _ = count;
+        self.message(bytes);
+    }
+
     /// The message before this call is a synchronisation: it names the instruction of
     /// this hart at an address, before which so many halfwords had retired. By default
     /// this is not used.
@@ -76,6 +92,11 @@ impl Sink for Vec<u8> {
         self.extend_from_slice(bytes);
         self.truncate(before + len);
     }
+
+    #[inline]
+    fn wants_each(&self) -> bool {
+        false
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -92,6 +113,16 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     #[inline]
     fn short_message_at(&mut self, bytes: &[u8; SHORT], len: usize, time: u64) {
         (**self).short_message_at(bytes, len, time);
+    }
+
+    #[inline]
+    fn wants_each(&self) -> bool {
+        (**self).wants_each()
+    }
+
+    #[inline]
+    fn messages(&mut self, bytes: &[u8], count: u64) {
+        (**self).messages(bytes, count);
     }
 
     #[inline]

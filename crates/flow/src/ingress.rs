@@ -8,10 +8,12 @@ use crate::{Access, AccessKind, Context, HartId, Mode};
 
 mod data;
 mod kinds;
+mod pass;
 mod port;
 mod run;
 
-pub use run::{CountRuns, IngressRun, IngressRuns, PassRuns, Passing};
+pub use pass::{PassRuns, Passing, PushOutcomes, Tally};
+pub use run::{IngressRun, IngressRuns};
 
 pub use port::{DataPort, ItypeWidth, Port, PortConfig, Retirement, Retires};
 

@@ -119,8 +119,8 @@ pub use image::{
     Fetched, Image, ImageError, Insns, Sighting, Since, SpaceId, Spot, Version, elf_bias,
 };
 pub use ingress::{
-    CountRuns, Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink,
-    ItypeWidth, PassRuns, Passing, Port, PortConfig, Retirement, Retires, Trigger,
+    Ctype, DataIngress, DataPort, Ingress, IngressRun, IngressRuns, IngressSink, ItypeWidth,
+    PassRuns, Passing, Port, PortConfig, PushOutcomes, Retirement, Retires, Tally, Trigger,
 };
 pub use interpolate::{Interpolate, Spread};
 pub use kept::Kept;
@@ -136,7 +136,7 @@ pub use step::{
     RegWrite, Signal, Step, Trap, TrapStep, Wants, steps_of,
 };
 pub use step_events::StepEvents;
-pub use straight::{News, Placed, Role, Straight, Straights};
+pub use straight::{Amount, News, Placed, Role, Straight, Straights};
 pub use tie::{Tie, Tied, TiedRuns};
 pub use touch::{Reported, Touch};
 pub use transfer::{StepTransfers, Transfer, TransferSink};

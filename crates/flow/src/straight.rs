@@ -13,6 +13,8 @@ pub struct Straights<'a> {
     pub code: &'a [Placed],
     /// The pieces, oldest first.
     pub list: &'a [Straight],
+    /// How many instructions they have together.
+    pub count: u64,
     /// Their data accesses in order, as many as [`Placed::accesses`] says, for an
     /// observer that wants them ([`Wants::DATA`](crate::Wants::DATA)); otherwise none.
     pub accesses: &'a [Access],
@@ -47,10 +49,14 @@ pub struct Straight {
     pub next: u64,
     /// Time before the first one, in the source's own unit.
     pub time: u64,
-    /// Index of the first one in [`Straights::code`]; its offset there is 0.
-    pub first: u32,
-    /// Number of instructions, at least 1.
-    pub count: u16,
+    /// Index of the last one in [`Straights::code`]. The offset of the first one there
+    /// is 0.
+    pub last: u32,
+    /// Number of instructions, 1 to 127.
+    pub count: u8,
+    /// 1 if the last one is a conditional branch and `next` is not the instruction after
+    /// it in memory, otherwise 0.
+    pub taken: u8,
     /// Time that the last one took beyond its [`Placed::cost`].
     pub extra: u16,
 }
@@ -72,10 +78,10 @@ pub struct Placed {
     pub branch_end: u16,
     /// Offset of that branch.
     pub branch: u16,
+    /// Halfwords and conditional branches up to and including this instruction.
+    pub amount: Amount,
     /// Instructions since that branch, at most 255.
     pub since_branch: u8,
-    /// Conditional branches up to and including this instruction.
-    pub branches: u8,
     /// Its length in bytes.
     pub len: u8,
     /// Data accesses up to and including those of this instruction.
@@ -85,6 +91,76 @@ pub struct Placed {
     /// What the instruction before it does, [`Role::Constant`] for the first one: a
     /// jump may go by a constant that another piece ended with.
     pub before: Role,
+}
+
+/// How many halfwords and conditional branches some instructions have, in one word: both
+/// are added at once, and both sums are compared with their limits at once
+/// ([`Tally`](crate::Tally)).
+///
+/// The branches are in bits 31 to 24, below them the halfwords.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount(u32);
+
+impl Amount {
+    /// The top bit of each number: set when a sum has reached its limit.
+    const FULL: u32 = 1 << 31 | 1 << 23;
+
+    /// So many halfwords, and so many branches: at most 127.
+    #[must_use]
+    #[inline]
+    pub const fn new(halfwords: u16, branches: u8) -> Amount {
+        Amount((branches as u32) << 24 | halfwords as u32)
+    }
+
+    /// What is full as soon as so many halfwords, or so many branches, at most 127, are
+    /// added; at once if one of them is 0. It may be full earlier where there is no room
+    /// for the number of halfwords.
+    #[must_use]
+    #[inline(always)]
+    pub const fn below(halfwords: u64, branches: u8) -> Amount {
+        const HALFWORDS: u32 = 1 << 23;
+        let halfwords = match halfwords < HALFWORDS as u64 {
+            true => HALFWORDS - halfwords as u32,
+            false => 0,
+        };
+        let branches = 128u8.wrapping_sub(branches) as u32;
+        Amount(branches << 24 | halfwords)
+    }
+
+    /// Both together, where neither is full.
+    #[must_use]
+    #[inline(always)]
+    pub const fn plus(self, other: Amount) -> Amount {
+        Amount(self.0.wrapping_add(other.0))
+    }
+
+    /// What was added to `before`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn since(self, before: Amount) -> Amount {
+        Amount(self.0.wrapping_sub(before.0))
+    }
+
+    /// Whether as much was added as [`Amount::below`] says.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_full(self) -> bool {
+        self.0 & Amount::FULL != 0
+    }
+
+    /// The halfwords.
+    #[must_use]
+    #[inline(always)]
+    pub const fn halfwords(self) -> u64 {
+        (self.0 & 0xff_ffff) as u64
+    }
+
+    /// The branches.
+    #[must_use]
+    #[inline(always)]
+    pub const fn branches(self) -> u8 {
+        (self.0 >> 24) as u8
+    }
 }
 
 /// What an instruction of straight-line code does to the flow of control, from the
@@ -137,11 +213,11 @@ impl Placed {
                 false => before.branch_end,
             },
             branch: if branch { offset } else { before.branch },
+            amount: Amount::new(end / 2, before.branches() + u8::from(branch)),
             since_branch: match branch {
                 true => 0,
                 false => before.since_branch.saturating_add(1),
             },
-            branches: before.branches + u8::from(branch),
             len,
             accesses: before.accesses,
             role,
@@ -168,6 +244,13 @@ impl Placed {
         (self.end / 2) as u64
     }
 
+    /// Conditional branches up to and including this instruction.
+    #[must_use]
+    #[inline(always)]
+    pub const fn branches(&self) -> u8 {
+        self.amount.branches()
+    }
+
     /// `itype` if the instruction after it in memory follows.
     #[must_use]
     #[inline]
@@ -187,6 +270,27 @@ impl Placed {
 }
 
 impl Straight {
+    /// Index of the first instruction in [`Straights::code`].
+    #[must_use]
+    #[inline(always)]
+    pub const fn first(&self) -> usize {
+        (self.last as usize + 1).wrapping_sub(self.count as usize)
+    }
+
+    /// The same, where the code is elsewhere: the index of the first instruction there.
+    #[must_use]
+    #[inline]
+    pub const fn moved_to(self, first: usize) -> Straight {
+        let last = (first + self.count as usize).wrapping_sub(1) as u32;
+        Straight { last, ..self }
+    }
+
+    /// How many instructions these pieces have together.
+    #[must_use]
+    pub fn count_all(pieces: &[Straight]) -> u64 {
+        pieces.iter().map(|piece| u64::from(piece.count)).sum()
+    }
+
     /// Time when the instruction with this index, which is `insn`, retired.
     #[must_use]
     #[inline]
@@ -204,8 +308,7 @@ impl<'a> Straights<'a> {
     #[must_use]
     #[inline]
     pub fn insns(&self, piece: &Straight) -> &'a [Placed] {
-        let first = piece.first as usize;
-        let insns = self.code.get(first..first + usize::from(piece.count));
+        let insns = self.code.get(piece.first()..piece.last as usize + 1);
         insns.unwrap_or_default()
     }
 
@@ -213,7 +316,7 @@ impl<'a> Straights<'a> {
     #[must_use]
     #[inline]
     pub fn insn(&self, piece: &Straight, index: usize) -> Insn {
-        let insn = self.code.get(piece.first as usize + index);
+        let insn = self.code.get(piece.first() + index);
         let insn = insn.copied().unwrap_or_default();
         let pc = piece.pc.wrapping_add(insn.offset.into());
         Insn {
@@ -227,12 +330,6 @@ impl<'a> Straights<'a> {
             bits: insn.bits,
             mode: self.mode,
         }
-    }
-
-    /// The number of instructions of all pieces.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.list.iter().map(|piece| u64::from(piece.count)).sum()
     }
 
     /// All instructions one by one, each with its data accesses as effects.

@@ -44,7 +44,10 @@ pub(crate) struct Micro {
     /// Cycles from the start of the block up to and with this instruction.
     pub(crate) cost: u16,
     pub(crate) what: Do,
-    /// Destination; an integer x0 is [`SINK`].
+    /// Destination; an integer x0 is [`SINK`]. Of branches, which have none, 0 if they
+    /// lead to the next instruction in memory, otherwise 1 ([`Straight::taken`]).
+    ///
+    /// [`Straight::taken`]: hartrace_flow::Straight::taken
     pub(crate) rd: u8,
     /// Of `cm.push` and its kin, the list of registers.
     pub(crate) rs1: u8,
@@ -247,6 +250,13 @@ impl Code {
             _ => inst.rs2.number(),
         };
         let rd = match inst.rd.number() {
+            _ if matches!(
+                what,
+                Do::Beq | Do::Bne | Do::Blt | Do::Bge | Do::Bltu | Do::Bgeu
+            ) =>
+            {
+                u8::from(inst.imm != i32::from(inst.len))
+            }
             // 0 is as good a floating-point register as any.
             0 if !inst.op.writes_float() => SINK,
             rd => rd,

@@ -168,6 +168,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     // Blocks seen lately, by address: a loop finds its way without looking
     // anything up.
     let mut lately = [Lately::NONE; LATELY];
+    // Instructions that were left before the first piece that the observer has not seen.
+    let mut unseen = left;
     let leave = 'blocks: {
         // The block at pc.
         macro_rules! find {
@@ -197,6 +199,19 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         };
                     }
                     (slot.first, slot.micros.unwrap_or_default())
+                }
+            }};
+        }
+        // Adds a piece to those that the observer has not seen. Its instructions are still
+        // among those that are left.
+        macro_rules! push {
+            ($piece:expr) => {{
+                let piece: Straight = $piece;
+                if pieces.push(piece) {
+                    let left = left - u64::from(piece.count);
+                    let blocks = &mut hart.tlb.blocks;
+                    pieces.flush(unseen - left, &mut hart.report, code, blocks, whose);
+                    unseen = left;
                 }
             }};
         }
@@ -253,17 +268,19 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 // The first instructions of the block retired, and the last of them
                 // went to `next`: for observers that want no effects.
                 macro_rules! straight {
-                    ($count:expr, $next:expr, $extra:expr) => {
+                    ($count:expr, $next:expr, $taken:expr, $extra:expr) => {
                         if const { wants_straights::<O>() } {
+                            let count: u8 = $count;
                             let piece = Straight {
                                 pc,
                                 next: $next,
                                 time: cycles,
-                                first: first as u32,
-                                count: u16::from($count),
+                                last: (first as u32 + u32::from(count)).wrapping_sub(1),
+                                count,
+                                taken: $taken,
                                 extra: $extra,
                             };
-                            pieces.push(piece, &mut hart.report, code, &mut hart.tlb.blocks, whose);
+                            push!(piece);
                         }
                     };
                 }
@@ -273,7 +290,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         let why = $why;
                         let before = before(micros, op);
                         if op.number > 1 {
-                            straight!(op.number - 1, W::unsigned(here!()), 0);
+                            straight!(op.number - 1, W::unsigned(here!()), 0, 0);
                         } else {
                             unreported = true;
                         }
@@ -311,7 +328,10 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     };
                 }
                 macro_rules! jump {
-                    ($to:expr, $kind:expr, $then:block) => {{
+                    ($to:expr, $kind:expr, $then:block) => {
+                        jump!($to, $kind, $then, 0)
+                    };
+                    ($to:expr, $kind:expr, $then:block, $taken:expr) => {{
                         let to: u64 = $to;
                         if to & misalignment != 0 {
                             trap!(Fault::Memory(Exception {
@@ -320,7 +340,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             }));
                         }
                         $then;
-                        straight!(op.number, to, taken_cost as u16);
+                        straight!(op.number, to, $taken, taken_cost as u16);
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
                         note!(to, cycles, $kind);
@@ -340,7 +360,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         let ($a, $b) = (hart.get(op.rs1), hart.get(op.rs2));
                         if $taken {
                             let to = W::unsigned(pc.wrapping_add(op.imm as u64));
-                            jump!(to, Itype::Taken.code(), {});
+                            jump!(to, Itype::Taken.code(), {}, op.rd);
                         }
                         note!(next_pc!(), now!(), Itype::NotTaken.code());
                     }};
@@ -695,7 +715,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         bits: bits!()
                     });
                 }
-                straight!(op.number, next_pc!(), 0);
+                straight!(op.number, next_pc!(), 0, 0);
                 if const { wants_steps::<O>() } {
                     tell!(next_pc!(), now!());
                 }
@@ -710,11 +730,12 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         pc,
                         next: W::unsigned(pc.wrapping_add(end_pc)),
                         time: cycles,
-                        first: first as u32,
-                        count: micros.len() as u16,
+                        last: (first + micros.len()).wrapping_sub(1) as u32,
+                        count: end.number,
+                        taken: 0,
                         extra: 0,
                     };
-                    pieces.push(piece, &mut hart.report, code, &mut hart.tlb.blocks, whose);
+                    push!(piece);
                 }
                 left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
@@ -726,7 +747,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     if const { wants_straights::<O>() } {
         let blocks = &mut hart.tlb.blocks;
         let still = unreported && blocks.news;
-        pieces.flush(&mut hart.report, code, blocks, whose);
+        pieces.flush(unseen - left, &mut hart.report, code, blocks, whose);
         blocks.news |= still;
     }
     hart.finish();

@@ -43,31 +43,23 @@ impl Pieces {
         observed && before == 0
     }
 
-    /// Adds one.
+    /// Adds one. True if there is no room for another: all must be handed over.
     #[inline(always)]
-    pub(crate) fn push<O: Observer>(
-        &mut self,
-        piece: Straight,
-        report: &mut Report<'_, O>,
-        code: &Code,
-        blocks: &mut Blocks,
-        whose: Whose,
-    ) {
+    pub(crate) fn push(&mut self, piece: Straight) -> bool {
         // Masked to the size of the array.
         #[allow(clippy::indexing_slicing)]
         {
             self.list[self.len % MOST] = piece;
         }
         self.len += 1;
-        if self.len == MOST {
-            self.flush(report, code, blocks, whose);
-        }
+        self.len == MOST
     }
 
-    /// Hands over what there is.
+    /// Hands over what there is: so many instructions.
     #[inline(never)]
     pub(crate) fn flush<O: Observer>(
         &mut self,
+        count: u64,
         report: &mut Report<'_, O>,
         code: &Code,
         blocks: &mut Blocks,
@@ -79,6 +71,7 @@ impl Pieces {
             let all = Straights {
                 code: &code.placed,
                 list,
+                count,
                 accesses: report.accesses,
                 context: whose.context,
                 mode: whose.mode,

@@ -13,7 +13,7 @@ use hartrace_flow::{
 use hartrace_isa::{Flow, Isa};
 
 /// Instructions in a piece.
-const LONGEST: u16 = 64;
+const LONGEST: u8 = 64;
 
 /// Pieces that are handed over together.
 const MOST: usize = 256;
@@ -48,7 +48,7 @@ pub(super) struct Pieces<'a> {
     /// many there are.
     next: u64,
     index: usize,
-    left: u16,
+    left: u8,
 }
 
 /// Straight-line code from an address on: the position of the first instruction,
@@ -56,7 +56,7 @@ pub(super) struct Pieces<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Start {
     first: u32,
-    count: u16,
+    count: u8,
 }
 
 impl<'a> Pieces<'a> {
@@ -106,12 +106,17 @@ impl<'a> Pieces<'a> {
     #[inline]
     pub(super) fn end<O: Observer>(&mut self, next: u64, hart: HartId, out: &mut O) {
         let count = core::mem::take(&mut self.open.count) - core::mem::take(&mut self.left);
+        let last = self.index.wrapping_sub(1);
+        let branch = self.code.get(last).is_some_and(Placed::is_branch);
+        let taken = branch && next != self.isa.xlen().wrap(self.next);
         // Masked to the size of the array.
         #[allow(clippy::indexing_slicing)]
         {
             self.list[self.len % MOST] = Straight {
                 next,
+                last: last as u32,
                 count,
+                taken: taken.into(),
                 ..self.open
             };
         }
@@ -135,7 +140,6 @@ impl<'a> Pieces<'a> {
         };
         self.open = Straight {
             pc,
-            first: start.first,
             count: start.count,
             ..Straight::default()
         };
@@ -154,6 +158,7 @@ impl<'a> Pieces<'a> {
             let all = Straights {
                 code: &self.code,
                 list,
+                count: Straight::count_all(list),
                 accesses: &[],
                 context: Context(0),
                 mode: Mode::M,

@@ -4,6 +4,8 @@
 mod reference;
 mod runs;
 
+use hartrace_flow::PushOutcomes;
+
 use crate::{Body, RepeatedHistory};
 
 use reference::Held;
@@ -36,48 +38,77 @@ pub(crate) struct Hist {
     kind: Kind,
 }
 
+/// Outcomes of branches, the newest in bit 0: 1 if it was taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Newest(pub(crate) u64);
+
 /// The register by itself, for branches that do not fill it.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
-    bits: u64,
+    pub(crate) bits: Newest,
     len: u64,
     limit: u64,
+}
+
+impl PushOutcomes for Newest {
+    #[inline(always)]
+    fn push(&mut self, branches: u8, taken: u8) {
+        self.0 = self.0 << (branches & 63) | u64::from(taken);
+    }
 }
 
 impl Window {
     /// So many branches of which only the last may be taken, if they fit.
     #[inline(always)]
-    pub(crate) fn push(&mut self, count: u8, last_taken: bool) -> bool {
+    pub(crate) fn push(&mut self, count: u8, last_taken: u8) -> bool {
         let len = self.len + u64::from(count);
         let fits = len < self.limit;
         if fits {
             // Fewer than 64: the limit is lower, or they repeat a period.
-            self.bits = self.bits << (count & 63) | u64::from(last_taken);
+            self.bits.push(count, last_taken);
             self.len = len;
         }
         fits
+    }
+
+    /// How many more fill it, as far as that is fewer than 128.
+    #[inline(always)]
+    pub(crate) const fn left(&self) -> u8 {
+        match self.limit.saturating_sub(self.len) {
+            left @ 0..128 => left as u8,
+            _ => 127,
+        }
+    }
+
+    /// The register after so many branches more, fewer than fill it.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, bits: Newest, more: u8) {
+        self.bits = bits;
+        self.len += u64::from(more);
     }
 
     /// So many branches that fill the register: what it holds is to be sent, and those
     /// for which there was no room stay. `None`, and nothing happens, if they fill it
     /// twice. Where nothing is beside the register.
     #[inline(always)]
-    pub(crate) fn overflow(&mut self, count: u8, last_taken: bool) -> Option<Body<'static>> {
+    pub(crate) fn overflow(&mut self, count: u8, last_taken: u8) -> Option<u64> {
         let rest = (self.len + u64::from(count)).saturating_sub(self.limit);
         if rest >= self.limit || u64::from(count) >= u64::BITS.into() {
             return None;
         }
-        let bits = self.bits << (count & 63) | u64::from(last_taken);
-        let body = full(with_stop(bits >> (rest & 63), self.limit as u32 & 63));
-        (self.bits, self.len) = (bits, rest);
-        Some(body)
+        self.bits.push(count, last_taken);
+        self.len = rest;
+        Some(with_stop(
+            self.bits.0 >> (rest & 63),
+            self.limit as u32 & 63,
+        ))
     }
 
     /// The branches as a field, 1 without any; it is empty afterwards. Where nothing is
     /// beside the register.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> u64 {
-        let field = with_stop(self.bits, self.len as u32);
+        let field = with_stop(self.bits.0, self.len as u32);
         self.len = 0;
         field
     }
@@ -169,7 +200,7 @@ impl Hist {
             return false;
         }
         let mut window = self.register();
-        let fits = window.push(count, last_taken);
+        let fits = window.push(count, last_taken.into());
         self.set_window(window);
         fits
     }
@@ -189,7 +220,7 @@ impl Hist {
     #[inline(always)]
     const fn register(&self) -> Window {
         Window {
-            bits: self.bits,
+            bits: Newest(self.bits),
             len: self.len,
             limit: self.limit,
         }
@@ -198,7 +229,7 @@ impl Hist {
     /// Takes the register back.
     #[inline(always)]
     pub(crate) fn set_window(&mut self, window: Window) {
-        (self.bits, self.len) = (window.bits, window.len);
+        (self.bits, self.len) = (window.bits.0, window.len);
     }
 
     /// Whether each of these is the same as the one a period before it, as far as

@@ -26,6 +26,7 @@ enum Item {
         context: Context,
         mode: Mode,
         list: Range<usize>,
+        count: u64,
     },
 }
 
@@ -44,10 +45,12 @@ impl Batch {
                     context,
                     mode,
                     list,
+                    count,
                 } => {
                     let straights = Straights {
                         code: &self.code,
                         list: self.list.get(list.clone()).unwrap_or_default(),
+                        count: *count,
                         // What is compared has no data trace.
                         accesses: &[],
                         context: *context,
@@ -119,15 +122,16 @@ impl Observer for Feed {
             if let Some(last) = insns.last() {
                 self.time(piece.time, piece.time_of(insns.len() - 1, last));
             }
-            let first = self.batch.code.len() as u32;
+            let piece = piece.moved_to(self.batch.code.len());
             self.batch.code.extend_from_slice(insns);
-            self.batch.list.push(Straight { first, ..*piece });
+            self.batch.list.push(piece);
         }
         self.batch.items.push(Item::Straights {
             hart,
             context: code.context,
             mode: code.mode,
             list: from..self.batch.list.len(),
+            count: code.count,
         });
         if self.batch.is_full() {
             self.send();

@@ -120,7 +120,7 @@ impl<O: Observer> Observer for Chosen<O> {
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         if self.current == Some(hart) {
-            self.fit.steps += code.count();
+            self.fit.steps += code.count;
             self.inner.straights(hart, code);
             return;
         }

@@ -150,6 +150,7 @@ enum Record {
     Straights {
         hart: HartId,
         pieces: usize,
+        insns: u64,
         accesses: usize,
         context: Context,
         mode: Mode,
@@ -189,6 +190,7 @@ impl Batch {
                 Record::Straights {
                     hart,
                     pieces: count,
+                    insns,
                     accesses: accessed,
                     context,
                     mode,
@@ -196,6 +198,7 @@ impl Batch {
                     let code = Straights {
                         code: &self.code,
                         list: take(&mut pieces, count),
+                        count: insns,
                         accesses: take(&mut accesses, accessed),
                         context,
                         mode,
@@ -284,14 +287,14 @@ impl Beside {
         }
         let batch = &mut self.batch;
         for piece in code.list {
-            let first = u32::try_from(batch.code.len()).unwrap_or(u32::MAX);
-            batch.pieces.push(Straight { first, ..*piece });
+            batch.pieces.push(piece.moved_to(batch.code.len()));
             batch.code.extend_from_slice(code.insns(piece));
         }
         batch.accesses.extend_from_slice(code.accesses);
         batch.records.push(Record::Straights {
             hart,
             pieces: code.list.len(),
+            insns: code.count,
             accesses: code.accesses.len(),
             context: code.context,
             mode: code.mode,

@@ -192,6 +192,17 @@ impl Sink for Shared {
         }
     }
 
+    fn wants_each(&self) -> bool {
+        self.0.borrow().meter.is_some()
+    }
+
+    fn messages(&mut self, bytes: &[u8], count: u64) {
+        let mut sent = self.0.borrow_mut();
+        sent.bytes.extend_from_slice(bytes);
+        sent.messages += count;
+        sent.total += bytes.len() as u64;
+    }
+
     fn synchronised(&mut self, hart: HartId, address: u64, halfwords: u64) {
         let mut sent = self.0.borrow_mut();
         let offset = sent.total;
@@ -502,7 +513,7 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
         if let Some(check) = &mut self.check {
             check.straights(hart, code);
         }
-        self.instructions += code.count();
+        self.instructions += code.count;
         if let Some(recorder) = &mut self.code
             && !recorder.knows(hart, code.news)
         {

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 
+use hartrace_flow::encode::Gathered;
 use hartrace_flow::filter::Filter;
 use hartrace_flow::{HartId, Ingress};
 use hartrace_isa::Itype;
@@ -114,6 +115,8 @@ pub struct Hart {
     pub(super) base: u64,
     pub(super) resync: Resync,
     pub(super) out: Out,
+    /// Packets of several runs; none between two calls.
+    pub(super) gathered: Gathered,
     /// `ioptions`.
     pub(super) ioptions: u32,
 
@@ -177,6 +180,7 @@ impl Hart {
             base: 0,
             resync: Resync::new(config),
             out: Out::new(config, id.0 as u16),
+            gathered: Gathered::default(),
             ioptions: config.ioptions_field(),
             prediction: config.branch_prediction.then(|| Prediction::new(config)),
             targets: config

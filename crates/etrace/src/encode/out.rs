@@ -1,11 +1,11 @@
 //! Frames the packets of one hart for the queue.
 
-use hartrace_flow::encode::{Outlet, SHORT};
+use hartrace_flow::encode::{Gathered, Outlet, SHORT};
 
 use super::{Counters, Sink};
 use crate::packet::bits::Writer;
-use crate::packet::write::Short;
-use crate::{Config, Encapsulation, Kind, Layout, MAX_PAYLOAD, Packer, Packet, Payload};
+use crate::packet::write::{Short, plain_fields, short_difference};
+use crate::{BranchMap, Config, Encapsulation, Kind, Layout, MAX_PAYLOAD, Packer, Packet, Payload};
 
 /// Writes packets and hands them on.
 #[derive(Clone, Debug)]
@@ -131,6 +131,75 @@ impl Out {
         let (bytes, len) = packet.compressed();
         let word = (u64::from_le_bytes(bytes).into(), len);
         self.send_word(Kind::Instruction, word, time, sink);
+    }
+
+    /// Adds a short packet to those that are sent later ([`Out::send_gathered`]). Where
+    /// there is no queue.
+    #[inline(always)]
+    pub(super) fn gather(&mut self, packet: Short, time: u64, gathered: &mut Gathered) {
+        let (bytes, len) = packet.compressed();
+        self.gather_word((u64::from_le_bytes(bytes), len), time, gathered);
+    }
+
+    /// The same for a report of a difference of addresses and nothing else.
+    #[inline(always)]
+    pub(super) fn gather_report(
+        &mut self,
+        map: BranchMap,
+        difference: u64,
+        time: u64,
+        gathered: &mut Gathered,
+    ) {
+        match short_difference(map, difference, &self.layout) {
+            Some(word) => self.gather_word(word, time, gathered),
+            None => self.gather_long(plain_fields(map, difference, &self.layout), time, gathered),
+        }
+    }
+
+    /// The same for a payload of at most eight bytes, of which so many are sent.
+    #[inline(always)]
+    fn gather_word(&mut self, (word, len): (u64, u32), time: u64, gathered: &mut Gathered) {
+        if self.packer.is_some() {
+            let bytes = word.to_le_bytes();
+            let payload = bytes.get(..len as usize).unwrap_or(&bytes);
+            return self.gather_packed(payload, time, gathered);
+        }
+        let (bytes, len) = framed(Kind::Instruction, (word.into(), len));
+        gathered.push_short(&bytes, len, 1, time);
+    }
+
+    /// The same for any fields.
+    #[cold]
+    fn gather_long(&mut self, fields: Writer, time: u64, gathered: &mut Gathered) {
+        let payload = fields.compressed();
+        let payload = payload.bytes();
+        if self.packer.is_some() {
+            return self.gather_packed(payload, time, gathered);
+        }
+        let mut framed = [0; MAX_PAYLOAD + 1];
+        let bytes = core::iter::once(Kind::Instruction.header(payload.len() as u8));
+        let bytes = bytes.chain(payload.iter().copied());
+        framed
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(to, from)| *to = from);
+        gathered.push(framed.get(..=payload.len()).unwrap_or_default(), 1, time);
+    }
+
+    /// The same in its encapsulation.
+    #[cold]
+    fn gather_packed(&mut self, payload: &[u8], time: u64, gathered: &mut Gathered) {
+        let stamp = self.outlet.time(time);
+        if let Some(packer) = &mut self.packer {
+            let packed = packer.pack(Kind::Instruction, payload, stamp);
+            gathered.push(packed.bytes(), packed.framing(), time);
+        }
+    }
+
+    /// Sends what was gathered.
+    #[inline]
+    pub(super) fn send_gathered(&mut self, gathered: &mut Gathered, sink: &mut impl Sink) {
+        self.outlet.send_gathered(gathered, sink);
     }
 
     /// The same for a payload of at most 15 bytes, of which so many are sent.

@@ -1,14 +1,19 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{CountRuns, IngressRun, IngressRuns, PassRuns, Passing, Placed, Role};
+use hartrace_flow::encode::Gathered;
+use hartrace_flow::{
+    IngressRun, IngressRuns, PassRuns, Passing, Placed, PushOutcomes, Role, Tally,
+};
 use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Before, Due, FULL, Hart, Open, Readiness};
 use super::out::Out;
-use super::send::plain_report;
-use crate::packet::write::{short_map, short_report};
+use crate::packet::write::short_map;
 use crate::{BranchMap, Config, IdleIrdepth};
+
+/// More halfwords than an instruction has.
+const SYNC_HALFWORDS: u64 = 16;
 
 /// More packets than a run can cause: the target before it, the target at its
 /// start, and maps of at most 255 branches.
@@ -59,30 +64,36 @@ impl Hart {
         if self.resync.time_limit != u64::MAX {
             return 0;
         }
+        self.gathered.begin(sink);
+        let passed = self.gather_runs(config, runs, lands);
+        self.out.send_gathered(&mut self.gathered, sink);
+        passed
+    }
+
+    /// The same up to the sink: its packets are gathered.
+    #[inline(never)]
+    fn gather_runs(&mut self, config: &Config, runs: &mut IngressRuns<'_>, lands: bool) -> usize {
         let room = self.room_for_packets(config);
         let most = match room {
             0 => Role::Direct,
             _ => Role::Indirect,
         };
-        let counts = Counts {
+        let mut pass = Pass {
             map: self.map,
             halfwords: self.halfwords,
             limit: self.resync.halfword_limit,
-        };
-        let mut pass = Pass {
-            counts,
             jumped: lands.then_some(self.cur.time),
             open: self.open,
             room,
             base: self.base,
-            config,
+            full_address: config.full_address,
+            lands_alone: self.data.is_none(),
             out: &mut self.out,
-            sink,
+            gathered: &mut self.gathered,
         };
         let passed = runs.pass(most, &mut pass);
         let (lands, left, open) = (pass.jumped.is_some(), pass.room, pass.open);
-        (self.map, self.halfwords) = (pass.counts.map, pass.counts.halfwords);
-        self.base = pass.base;
+        (self.map, self.halfwords, self.base) = (pass.map, pass.halfwords, pass.base);
         let Some((count, last)) = passed else {
             return 0;
         };
@@ -105,7 +116,9 @@ impl Hart {
     /// be full, or they are not of the usual form.
     #[inline]
     fn room_for_packets(&self, config: &Config) -> u64 {
-        let usual = config.idle_irdepth == IdleIrdepth::Repeated && config.queue.is_none();
+        let usual = config.idle_irdepth == IdleIrdepth::Repeated
+            && config.queue.is_none()
+            && self.out.layout.is_plain();
         match usual {
             true => self.resync.packets_left().saturating_sub(FEW),
             false => 0,
@@ -231,32 +244,25 @@ pub(super) fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
     map.count += count;
 }
 
-/// What changes with each run.
+/// Outcomes of branches, the newest in bit 63, the one before it in bit 62: 1 if it was
+/// taken.
 #[derive(Clone, Copy)]
-struct Counts {
-    map: BranchMap,
-    halfwords: u64,
-    limit: u64,
-}
+struct Oldest(u64);
 
-impl CountRuns for Counts {
+impl PushOutcomes for Oldest {
     #[inline(always)]
-    fn add(&mut self, last: &Placed, taken: bool) -> bool {
-        let halfwords = self.halfwords + last.halfwords();
-        let branches = u32::from(self.map.count) + u32::from(last.branches);
-        let fits = halfwords < self.limit && branches < FULL.into();
-        if fits {
-            push_branches(&mut self.map, last.branches, taken);
-            self.halfwords = halfwords;
-        }
-        fits
+    fn push(&mut self, branches: u8, taken: u8) {
+        self.0 = self.0 >> (branches & 63) | u64::from(taken) << 63;
     }
 }
 
 /// Runs that are remembered and targets that are reported one after the other: what of
 /// the hart they change.
-struct Pass<'h, S> {
-    counts: Counts,
+struct Pass<'h> {
+    map: BranchMap,
+    halfwords: u64,
+    /// Halfwords at which there is something to do.
+    limit: u64,
     /// The last instruction was a jump, and when that was.
     jumped: Option<u64>,
     /// Whether the last packet reported a jump's target.
@@ -264,113 +270,155 @@ struct Pass<'h, S> {
     /// So many packets may be sent.
     room: u64,
     base: u64,
-    config: &'h Config,
+    /// Addresses are reported as they are.
+    full_address: bool,
+    /// A target may be reported before what follows it, if that is in another run: data
+    /// packets come after those of their run.
+    lands_alone: bool,
     out: &'h mut Out,
-    sink: &'h mut S,
+    gathered: &'h mut Gathered,
 }
 
-impl<S: Sink> Pass<'_, S> {
-    /// Reports the target of a jump: the first of some instructions. What is reported
-    /// depends on the next one, so there must be one. Returns the branches that are
-    /// left to report, or `None`, and nothing happens.
+impl Pass<'_> {
+    /// Remembers one run and puts its branches into the map, where they may fill it.
     #[inline(always)]
-    fn land(&mut self, run: Passing<'_>, time: u64) -> Option<u8> {
-        if self.room == 0 || run.is_single() || run.branches() >= FULL {
+    fn add(&mut self, run: Passing<'_>) -> bool {
+        let halfwords = self.halfwords + run.halfwords();
+        if halfwords >= self.limit {
+            return false;
+        }
+        let branches = match self.jumped {
+            Some(time) => match self.land_slowly(run, time) {
+                Some(left) => left,
+                None => return false,
+            },
+            None => run.branches(),
+        };
+        let taken = run.taken() != 0;
+        if self.map.count + branches < FULL {
+            push_branches(&mut self.map, branches, taken);
+        } else if !self.overflow((branches, taken), run.ends_with_branch(), run.time()) {
+            return false;
+        }
+        self.halfwords = halfwords;
+        true
+    }
+
+    /// Reports the target of a jump, the first instruction of a run, with the map.
+    #[inline(always)]
+    fn report(&mut self, addr: u64, time: u64) {
+        let from = if self.full_address { 0 } else { self.base };
+        self.out
+            .gather_report(self.map, addr.wrapping_sub(from), time, self.gathered);
+        self.room -= 1;
+        self.map = BranchMap::default();
+        self.base = addr;
+        self.jumped = None;
+        self.open = Open::Jump;
+    }
+
+    /// Reports the target of a jump if nothing more can be known of it.
+    #[inline(always)]
+    fn land(&mut self, run: Passing<'_>, time: u64) {
+        let fits = run.branches() < FULL && self.halfwords + run.halfwords() < self.limit;
+        // What is reported depends on the second instruction, so there must be one.
+        let simple = !run.is_single() && !run.begins_with_branch();
+        if fits && simple && run.role() <= Role::Direct && self.room > 0 {
+            self.report(run.addr(), time);
+        }
+    }
+
+    /// Reports the target of a jump. Returns the branches of the run that are left to
+    /// report, or `None`, and nothing happens.
+    #[inline(never)]
+    fn land_slowly(&mut self, run: Passing<'_>, time: u64) -> Option<u8> {
+        if self.room == 0 || run.branches() >= FULL {
             return None;
         }
         let first = u8::from(run.begins_with_branch());
-        let mut map = self.counts.map;
-        push_branches(&mut map, first, false);
-        let layout = &self.out.layout;
-        let from = if self.config.full_address {
-            0
+        if run.is_single() {
+            // The instruction after it is in the next run.
+            let far = self.halfwords + run.halfwords() + SYNC_HALFWORDS < self.limit;
+            if !(self.lands_alone && far && run.next().is_some()) {
+                return None;
+            }
+            push_branches(&mut self.map, first, run.taken() != 0);
+            self.report(run.addr(), run.time());
         } else {
-            self.base
-        };
-        let report = plain_report(self.config, layout, run.addr().wrapping_sub(from));
-        let short = short_report(map, &report, layout)?;
-        self.out.send_short(short, time, self.sink);
-        self.room -= 1;
-        self.counts.map = BranchMap::default();
-        self.base = run.addr();
-        self.jumped = None;
-        self.open = Open::Jump;
+            push_branches(&mut self.map, first, false);
+            self.report(run.addr(), time);
+        }
         Some(run.branches() - first)
     }
 
-    /// The branches of a run fill the map, or it is full already. It is sent with the
-    /// instruction after the branch that filled it, or a little later.
+    /// So many branches fill the map, or it is full already. It is sent with the
+    /// instruction after the branch that filled it, or a little later: unless the last of
+    /// these branches did and is the last instruction.
     #[inline(never)]
-    fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
-        let mut branches = run.branches();
+    fn overflow(&mut self, (mut branches, taken): (u8, bool), at_end: bool, time: u64) -> bool {
         if self.room < 2 || branches >= FULL {
             return false;
         }
-        if self.counts.map.count + branches > FULL {
-            let filling = FULL - self.counts.map.count;
-            push_branches(&mut self.counts.map, filling, false);
+        if self.map.count + branches > FULL {
+            let filling = FULL - self.map.count;
+            push_branches(&mut self.map, filling, false);
             branches -= filling;
-            self.send_map(run.time());
+            self.send_map(time);
         }
-        push_branches(&mut self.counts.map, branches, taken);
-        if self.counts.map.count == FULL && !run.ends_with_branch() {
-            self.send_map(run.time());
+        push_branches(&mut self.map, branches, taken);
+        if self.map.count == FULL && !at_end {
+            self.send_map(time);
         }
         true
     }
 
-    #[inline(always)]
     fn send_map(&mut self, time: u64) {
-        self.out
-            .send_short(short_map(self.counts.map), time, self.sink);
+        self.out.gather(short_map(self.map), time, self.gathered);
         self.room -= 1;
-        self.counts.map = BranchMap::default();
+        self.map = BranchMap::default();
         self.open = Open::No;
     }
 }
 
-impl<S: Sink> PassRuns for Pass<'_, S> {
-    type Counts = Counts;
+impl PassRuns for Pass<'_> {
+    type Outcomes = Oldest;
 
     #[inline(always)]
-    fn counts(&self) -> Option<Counts> {
-        self.jumped.is_none().then_some(self.counts)
+    fn tally(&self) -> Tally<Oldest> {
+        let halfwords = match self.jumped {
+            Some(_) => 0,
+            None => self.limit.saturating_sub(self.halfwords),
+        };
+        let branches = FULL.saturating_sub(self.map.count);
+        Tally::below(halfwords, branches, Oldest(0))
     }
 
     #[inline(always)]
-    fn set_counts(&mut self, counts: Counts) {
-        self.counts = counts;
-    }
-
-    #[inline(always)]
-    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
-        let halfwords = self.counts.halfwords + run.halfwords();
-        if halfwords >= self.counts.limit {
-            return false;
+    fn take(&mut self, tally: Tally<Oldest>) {
+        let counted = tally.counted();
+        let branches = counted.branches();
+        self.halfwords += counted.halfwords();
+        if branches > 0 {
+            // A set bit is a branch that was not taken.
+            let outcomes = !tally.outcomes().0 >> (u64::BITS - u32::from(branches));
+            self.map.bits |= (outcomes as u32) << (self.map.count & 31);
+            self.map.count += branches;
         }
-        if let Some(time) = self.jumped {
-            let Some(branches) = self.land(run, time) else {
-                return false;
-            };
-            push_branches(&mut self.counts.map, branches, taken);
-        } else if !self.overflow(run, taken) {
-            return false;
-        }
-        self.counts.halfwords = halfwords;
-        true
     }
 
     #[inline(always)]
-    fn jump(&mut self, run: Passing<'_>, itype: Itype, _: u64) -> bool {
+    fn count(&mut self, run: Passing<'_>) -> bool {
+        self.add(run)
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, next: Passing<'_>) -> bool {
         // One that changes the mode has rules of its own.
-        if itype == Itype::TrapReturn || !itype.is_uninferable() {
-            return false;
-        }
-        let counted = self.jumped.is_none() && self.counts.add(run.last(), false);
-        if !counted && !self.count(run, false) {
+        if itype == Itype::TrapReturn || !itype.is_uninferable() || !self.add(run) {
             return false;
         }
         self.jumped = Some(run.time());
+        self.land(next, run.time());
         true
     }
 }

@@ -8,7 +8,7 @@ use super::prediction::Prediction;
 use super::unit::Unit;
 use crate::modes::returns::Returns;
 use crate::packet::bits::{Writer, mask};
-use crate::packet::write::{short_index, short_report};
+use crate::packet::write::{by_address, short_index, short_report};
 use crate::{
     BranchMap, Config, Context, IdleIrdepth, Layout, Packet, QualStatus, Report, ResyncRule, Start,
     Support, Trap, Version,
@@ -32,18 +32,7 @@ pub(super) fn plain_report(config: &Config, layout: &Layout, addr: u64) -> Repor
     }
 }
 
-/// A report by its address.
-fn plain(map: BranchMap, report: Report, layout: &Layout) -> Writer {
-    match map.count {
-        0 => Packet::Address(report).fields(layout),
-        _ => {
-            let address = Some(report);
-            Packet::Branches { map, address }.fields(layout)
-        }
-    }
-}
-
-/// The same by its index in the cache.
+/// A report by its index in the cache.
 fn indexed(
     config: &Config,
     (index, map): (u16, BranchMap),
@@ -221,7 +210,7 @@ impl Hart {
                 };
                 packet.fields(layout)
             }
-            (None, None) => plain(map, report, layout),
+            (None, None) => by_address(map, report, layout),
             (None, Some(index)) => {
                 // The shorter one (6.8).
                 let silent = !report.irreport && config.idle_irdepth == IdleIrdepth::Repeated;
@@ -231,7 +220,7 @@ impl Hart {
                     return self.out.send_short(packet, time, sink);
                 }
                 let indexed = indexed(config, (index, map), report, layout);
-                shortest(indexed, plain(map, report, layout))
+                shortest(indexed, by_address(map, report, layout))
             }
         };
         self.out.send_fields(fields, time, sink);

@@ -146,6 +146,69 @@ pub(crate) fn short_report(map: BranchMap, report: &Report, layout: &Layout) -> 
     })
 }
 
+/// A report by its address.
+pub(crate) fn by_address(map: BranchMap, report: Report, layout: &Layout) -> Writer {
+    let address = Some(report);
+    match map.count {
+        0 => write(&Packet::Address(report), layout),
+        _ => write(&Packet::Branches { map, address }, layout),
+    }
+}
+
+/// [`short_difference`] of any length.
+#[cold]
+pub(crate) fn plain_fields(map: BranchMap, difference: u64, layout: &Layout) -> Writer {
+    let address = difference >> (layout.iaddress_lsb & 63);
+    let mut report = Report {
+        address: address & mask(layout.address_width().into()),
+        ..Report::default()
+    };
+    report.irdepth = report.idle_irdepth(layout);
+    by_address(map, report, layout)
+}
+
+/// The payload of a report of this difference of addresses that says nothing else, and how
+/// many bytes of it must be sent. `None` if those are more than eight. Where packets are
+/// [plain](Layout::is_plain), and an `irdepth` that says nothing is compressed away.
+///
+/// Whether there are branches depends on the program, and processors predict it badly:
+/// there is no branch for it.
+#[inline(always)]
+pub(crate) const fn short_difference(
+    map: BranchMap,
+    difference: u64,
+    layout: &Layout,
+) -> Option<(u64, u32)> {
+    let unused = 64u32.wrapping_sub(layout.iaddress_width as u32);
+    let below = unused + layout.iaddress_lsb as u32;
+    let address = (difference << (unused & 63)) as i64 >> (below & 63);
+    let head = match map.count {
+        0 => 2,
+        count => 1 | (count as u64) << 2 | (map.bits as u64) << 7,
+    };
+    // Masked to the size of the array.
+    #[allow(clippy::indexing_slicing)]
+    let width = HEADS[(map.count & 31) as usize] as u32;
+    let payload = (address << width) as u64 | head;
+    if payload as i64 >> width != address {
+        return None;
+    }
+    // One bit of those that are all the same must stay.
+    let needed = 65 - (payload as i64 ^ payload as i64 >> 63).leading_zeros();
+    Some((payload, needed.div_ceil(8)))
+}
+
+/// Bits before the address in format 2 and, with so many branches, in format 1.
+const HEADS: [u8; 32] = {
+    let mut heads = [2; 32];
+    let mut count = 1;
+    while count < 32 {
+        heads[count] = 7 + map_width(count as u32) as u8;
+        count += 1;
+    }
+    heads
+};
+
 /// Format 0 subformat 1 up to its last outcome. While it says nothing about returns, all
 /// bits after that repeat it.
 #[inline]

@@ -538,11 +538,14 @@ fn straight_line_code_is_expected_like_its_instructions() {
     let first = nop(&Placed::default(), 0x13);
     let second = nop(&first, 0x1);
     let code = [first, second, nop(&second, 0x13)];
-    let piece = |pc, count, next| Straight {
-        pc,
-        next,
-        count,
-        ..Straight::default()
+    let piece = |pc, count, next| {
+        let piece = Straight {
+            pc,
+            next,
+            count,
+            ..Straight::default()
+        };
+        piece.moved_to(0)
     };
     let list = [
         piece(0x1000, 2, 0x1006),
@@ -555,6 +558,7 @@ fn straight_line_code_is_expected_like_its_instructions() {
         accesses: &[],
         code: &code,
         list: &list,
+        count: Straight::count_all(&list),
         context: Context(0),
         mode: Mode::M,
         news: None,

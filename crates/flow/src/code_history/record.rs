@@ -211,7 +211,7 @@ impl Hart {
     fn has_seen(&self, piece: &Straight, first: &Placed) -> bool {
         let seen = self.seen.get(slot(piece.pc));
         seen.is_some_and(|seen| {
-            (seen.pc, seen.first, seen.bits) == (piece.pc, piece.first, first.bits)
+            (seen.pc, seen.first, seen.bits) == (piece.pc, piece.first() as u32, first.bits)
         })
     }
 }
@@ -255,7 +255,7 @@ impl CodeRecorder {
     /// together with it, of which more may be executed without being new.
     #[inline(never)]
     fn piece(&mut self, id: HartId, piece: &Straight, code: &Straights<'_>, before: u64) {
-        let decoded = code.code.get(piece.first as usize..).unwrap_or_default();
+        let decoded = code.code.get(piece.first()..).unwrap_or_default();
         let starts = decoded.iter().skip(1).take_while(|insn| insn.offset != 0);
         let len = (1 + starts.count()).min(decoded.len());
         let count = usize::from(piece.count).min(len);
@@ -276,7 +276,7 @@ impl CodeRecorder {
         if let Some(slot) = self.harts.of(id).seen.get_mut(slot(piece.pc)) {
             *slot = Seen {
                 pc: piece.pc,
-                first: piece.first,
+                first: piece.first() as u32,
                 bits: first.bits,
             };
         }
@@ -459,7 +459,7 @@ mod tests {
     const RET: u32 = 0x8082;
 
     /// Shows the first instructions of a block of three `nop`s and a `ret` at 0x1000.
-    fn show(recorder: &mut CodeRecorder, count: u16, news: Option<News>) {
+    fn show(recorder: &mut CodeRecorder, count: u8, news: Option<News>) {
         let mut before = Placed::default();
         let code = [NOP, NOP, NOP, RET].map(|bits| {
             let flow = Flow::of_retired(bits, Isa::RV64GC);
@@ -470,10 +470,12 @@ mod tests {
             pc: 0x1000,
             count,
             ..Straight::default()
-        };
+        }
+        .moved_to(0);
         let all = Straights {
             code: &code,
             list: &[piece],
+            count: count.into(),
             accesses: &[],
             context: Context(0),
             mode: Mode::M,

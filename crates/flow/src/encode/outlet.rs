@@ -1,6 +1,6 @@
 //! Where the messages of one hart leave its encoder: the queue and the counters.
 
-use super::{Counters, SHORT, Sink};
+use super::{Counters, Gathered, SHORT, Sink};
 use crate::queue::{Admit, Level, Queue};
 
 /// Passes messages through the output queue to the sink and counts them.
@@ -99,7 +99,7 @@ impl Outlet {
         sink: &mut impl Sink,
         mut next: impl FnMut() -> Option<([u8; SHORT], usize)>,
     ) {
-        if self.dropping || self.ended || self.queue.is_some() {
+        if !self.is_open() {
             return;
         }
         let time = self.time(time);
@@ -112,6 +112,27 @@ impl Outlet {
         self.counters.messages += messages;
         self.counters.bytes += bytes;
         self.counters.payload_bytes += bytes.saturating_sub(framing * messages);
+    }
+
+    /// Whether messages leave at once: there is no queue, and the trace has not ended.
+    #[must_use]
+    #[inline]
+    pub const fn is_open(&self) -> bool {
+        !self.dropping && !self.ended && self.queue.is_none()
+    }
+
+    /// Sends what was gathered while the outlet [is open](Outlet::is_open).
+    #[inline]
+    pub fn send_gathered(&mut self, gathered: &mut Gathered, sink: &mut impl Sink) {
+        if gathered.messages() == 0 {
+            return;
+        }
+        let bytes = gathered.bytes().len() as u64;
+        self.counters.messages += gathered.messages();
+        self.counters.bytes += bytes;
+        self.counters.payload_bytes += bytes.saturating_sub(gathered.framing());
+        gathered.give(sink, |time| self.time(time));
+        gathered.clear();
     }
 
     /// Whether a message of so many bytes is sent; it is counted then.

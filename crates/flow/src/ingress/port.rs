@@ -10,8 +10,8 @@ use super::kinds::{Kind, Kinds};
 use super::{Ctype, DataIngress, Ingress, IngressRuns, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{
-    Access, Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role, Signal, Step,
-    Straight, Straights, TrapStep, Wants,
+    Access, Amount, Cause, Context, Effects, HartId, Insn, Mode, Observer, Placed, Role, Signal,
+    Step, Straight, Straights, TrapStep, Wants,
 };
 
 /// Width of `itype`: three bits do not distinguish jumps.
@@ -664,8 +664,8 @@ impl<'p, S: IngressSink> Pass<'p, S> {
     fn show_accesses(&mut self, pieces: &[Straight]) {
         let code = self.code.code;
         let count = |piece: &Straight| {
-            let last = piece.first as usize + usize::from(piece.count).saturating_sub(1);
-            code.get(last).map_or(0, |insn| usize::from(insn.accesses))
+            let last = code.get(piece.last as usize);
+            last.map_or(0, |insn| usize::from(insn.accesses))
         };
         let count = pieces.iter().map(count).sum();
         let all = self.accesses.as_slice();
@@ -701,7 +701,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
     fn whole(&mut self, pieces: &[Straight]) -> usize {
         let code = self.code;
         let before = self.shown.and_then(|(piece, index)| {
-            let insn = code.code.get(piece.first as usize + index)?;
+            let insn = code.code.get(piece.first() + index)?;
             Some(insn.role)
         });
         let runs = IngressRuns {
@@ -779,15 +779,19 @@ impl<'p, S: IngressSink> Pass<'p, S> {
                 false => piece.pc.wrapping_add(end.end.into()),
             },
             time: piece.time,
-            first: u32::from(single),
+            last: 1,
             count: if single { 1 } else { 2 },
+            taken: if whole { piece.taken } else { 0 },
             extra: if whole { piece.extra } else { 0 },
         }];
         let end = Placed {
             offset: end.offset - first.offset,
             end: end.end - first.offset,
             branch_end: end.branch_end.saturating_sub(first.offset),
-            branches: end.branches - first.branches + u8::from(first.is_branch()),
+            amount: Amount::new(
+                (end.end - first.offset) / 2,
+                end.branches() - first.branches() + u8::from(first.is_branch()),
+            ),
             ..*end
         };
         let runs = IngressRuns {

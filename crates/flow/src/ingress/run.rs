@@ -36,10 +36,11 @@ impl<'a> Iterator for IngressRuns<'a> {
         let piece = self.pieces.next()?;
         let last = last_of(self.code, piece)?;
         let itype = match last.role {
-            Role::Branch => match self.is_elsewhere(piece, last) {
-                true => Itype::Taken,
-                false => Itype::NotTaken,
-            },
+            Role::Branch => {
+                debug_assert_eq!(piece.taken != 0, self.is_taken(piece, last));
+                self.before = Role::Branch;
+                return Some(IngressRun::of_branch(piece, last));
+            }
             Role::Plain | Role::Constant => Itype::None,
             Role::Direct | Role::Indirect => match self.jump(piece, last) {
                 Some(itype) => itype,
@@ -67,7 +68,7 @@ impl<'a> IngressRuns<'a> {
     #[must_use]
     #[inline]
     pub fn first(&self, run: &IngressRun<'_>) -> Placed {
-        let first = self.code.get(run.piece.first as usize);
+        let first = self.code.get(run.piece.first());
         first.copied().unwrap_or_default()
     }
 
@@ -76,106 +77,6 @@ impl<'a> IngressRuns<'a> {
     #[inline]
     pub fn next_addr(&self) -> Option<u64> {
         self.pieces.as_slice().first().map(|piece| piece.pc)
-    }
-
-    /// Passes runs that end with nothing above `most`, as long as they are accepted.
-    /// Returns how many were passed, and the last one. Ends before a jump after which
-    /// there is no run.
-    ///
-    /// For sinks that only count most runs: less is looked at than for a run of
-    /// [`next`](Iterator::next), and those that its [`CountRuns`] takes go
-    /// through a loop of their own, so that what changes stays in registers.
-    #[inline(always)]
-    pub fn pass(
-        &mut self,
-        most: Role,
-        sink: &mut impl PassRuns,
-    ) -> Option<(usize, IngressRun<'a>)> {
-        // Jumps may be shown as branches, which a run does not count.
-        let most = match self.config.all_jumps {
-            true => most.min(Role::Branch),
-            false => most,
-        };
-        let counted = most.min(Role::Direct);
-        let pieces = self.pieces.as_slice();
-        let (code, mask) = (self.code, self.mask);
-        let mut rest = pieces.iter();
-        loop {
-            if let Some(mut counts) = sink.counts() {
-                while let Some(piece) = rest.as_slice().first()
-                    && let Some(last) = last_of(code, piece)
-                    && last.role <= counted
-                    && counts.add(last, is_taken(piece, last, mask))
-                {
-                    rest.next();
-                }
-                sink.set_counts(counts);
-            }
-            let Some((piece, others)) = rest.as_slice().split_first() else {
-                break;
-            };
-            let Some(last) = last_of(code, piece).filter(|last| last.role <= most) else {
-                break;
-            };
-            let run = Passing { piece, last, code };
-            let accepted = if last.role == Role::Indirect {
-                let jump = self.jump_at(pieces, run, others);
-                jump.is_some_and(|(itype, target)| sink.jump(run, itype, target))
-            } else {
-                sink.count(run, is_taken(piece, last, mask))
-            };
-            if !accepted {
-                break;
-            }
-            rest = others.iter();
-        }
-        let passed = pieces.len() - rest.len();
-        let (done, rest) = pieces.split_at_checked(passed)?;
-        let piece = done.last()?;
-        let last = last_of(code, piece)?;
-        (self.before, self.pieces) = (last.role, rest.iter());
-        let itype = match last.role {
-            Role::Branch => return Some((passed, self.branch(piece, last))),
-            Role::Plain | Role::Constant => Itype::None,
-            Role::Direct | Role::Indirect => self.itype(piece, last),
-        };
-        Some((passed, IngressRun { piece, last, itype }))
-    }
-
-    /// The indirect jump at the end of a piece: its `itype` and where it goes. `None` if
-    /// that is not known yet, or the jump may be sequentially inferable.
-    #[inline(always)]
-    fn jump_at(
-        &self,
-        pieces: &[Straight],
-        run: Passing<'_>,
-        others: &[Straight],
-    ) -> Option<(Itype, u64)> {
-        let Passing { piece, last, .. } = run;
-        let target = others.first()?.pc;
-        if last.before == Role::Constant && self.role_before(pieces, piece)? == Role::Constant {
-            return None;
-        }
-        let itype = self
-            .kinds
-            .itype(last.bits, self.is_elsewhere(piece, last))?;
-        Some((itype, target))
-    }
-
-    /// What the instruction before the last one of a piece does, which `before` does not
-    /// say for the first one: it may be that of the piece before.
-    #[cold]
-    fn role_before(&self, pieces: &[Straight], piece: &Straight) -> Option<Role> {
-        if piece.count > 1 {
-            return Some(Role::Constant);
-        }
-        let index = pieces
-            .iter()
-            .position(|other| core::ptr::eq(other, piece))?;
-        match index.checked_sub(1) {
-            Some(before) => last_of(self.code, pieces.get(before)?).map(|insn| insn.role),
-            None => Some(self.before),
-        }
     }
 
     /// Passes runs that end with a branch and have at most one more, as long as the
@@ -193,18 +94,17 @@ impl<'a> IngressRuns<'a> {
             let Some(last) = last_of(self.code, piece) else {
                 break;
             };
-            if last.role != Role::Branch || last.branches > most {
+            if last.role != Role::Branch || last.branches() > most {
                 break;
             }
             let mut other = None;
-            if last.branches > 1 {
+            if last.branches() > 1 {
                 // The instruction before knows where the last branch was.
-                let index = (piece.first as usize + usize::from(piece.count)).wrapping_sub(2);
-                let before = self.code.get(index);
+                let before = self.code.get((piece.last as usize).wrapping_sub(1));
                 let offset = before.map_or(0, |before| before.branch);
                 other = Some(piece.pc.wrapping_add(offset.into()));
             }
-            if !accepts(self.branch(piece, last), other) {
+            if !accepts(IngressRun::of_branch(piece, last), other) {
                 break;
             }
             passed += 1;
@@ -213,17 +113,7 @@ impl<'a> IngressRuns<'a> {
         let piece = done.last()?;
         let last = last_of(self.code, piece)?;
         (self.before, self.pieces) = (Role::Branch, rest.iter());
-        Some((passed, self.branch(piece, last)))
-    }
-
-    /// A run that ends with a branch.
-    #[inline(always)]
-    fn branch(&self, piece: &'a Straight, last: &'a Placed) -> IngressRun<'a> {
-        let itype = match self.is_elsewhere(piece, last) {
-            true => Itype::Taken,
-            false => Itype::NotTaken,
-        };
-        IngressRun { piece, last, itype }
+        Some((passed, IngressRun::of_branch(piece, last)))
     }
 
     /// Gives the addresses of the branches before the last instruction of a run,
@@ -262,8 +152,8 @@ impl<'a> IngressRuns<'a> {
     /// they may be part of a longer piece.
     #[inline]
     fn insns(&self, run: &IngressRun<'_>) -> (u64, &'a [Placed]) {
-        let first = run.piece.first as usize;
-        let whole = || self.code.get(first..first + usize::from(run.piece.count));
+        let piece = run.piece;
+        let whole = || self.code.get(piece.first()..piece.last as usize + 1);
         let insns = self.part.or_else(whole).unwrap_or_default();
         let offset = insns.last().map_or(0, |last| last.offset);
         (run.last_addr().wrapping_sub(offset.into()), insns)
@@ -271,8 +161,14 @@ impl<'a> IngressRuns<'a> {
 
     /// Whether the hart went elsewhere than to the next instruction in memory.
     #[inline(always)]
-    fn is_elsewhere(&self, piece: &Straight, last: &Placed) -> bool {
-        is_elsewhere(piece, last, self.mask)
+    pub(super) fn is_elsewhere(&self, piece: &Straight, last: &Placed) -> bool {
+        let end = piece.pc.wrapping_add(last.end.into());
+        (piece.next ^ end) & self.mask != 0
+    }
+
+    /// What [`Straight::taken`] must say.
+    pub(super) fn is_taken(&self, piece: &Straight, last: &Placed) -> bool {
+        last.role == Role::Branch && self.is_elsewhere(piece, last)
     }
 
     /// `itype` of a jump that a run may end with.
@@ -289,7 +185,7 @@ impl<'a> IngressRuns<'a> {
 
     /// `itype` of a jump at the end of a piece.
     #[inline(always)]
-    fn itype(&mut self, piece: &Straight, last: &Placed) -> Itype {
+    pub(super) fn itype(&mut self, piece: &Straight, last: &Placed) -> Itype {
         let elsewhere = self.is_elsewhere(piece, last);
         match self.kinds.itype(last.bits, elsewhere) {
             Some(itype) => itype,
@@ -313,125 +209,17 @@ impl<'a> IngressRuns<'a> {
     }
 }
 
-/// Accepts runs one by one ([`IngressRuns::pass`]), or changes nothing and says
-/// `false`. Worth `#[inline(always)]`.
-pub trait PassRuns {
-    /// What changes with most runs.
-    type Counts: CountRuns;
-
-    /// A copy of it, which takes the next runs; `None` if something else must see the
-    /// next one.
-    fn counts(&self) -> Option<Self::Counts>;
-
-    /// Takes it back.
-    fn set_counts(&mut self, counts: Self::Counts);
-
-    /// A run that the counts did not take, and that ends with anything but an indirect
-    /// jump; whether that is a branch that was taken.
-    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool;
-
-    /// A run that ends with an indirect jump to this address.
-    fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool;
-}
-
-/// Counts runs and their branches; small enough for registers.
-pub trait CountRuns {
-    /// Adds a run with this last instruction, which may be a branch that was taken, or
-    /// changes nothing and says `false`.
-    fn add(&mut self, last: &Placed, taken: bool) -> bool;
-}
-
-/// A run that is about to be passed.
-#[derive(Clone, Copy, Debug)]
-pub struct Passing<'a> {
-    piece: &'a Straight,
-    last: &'a Placed,
-    code: &'a [Placed],
-}
-
-impl Passing<'_> {
-    /// Address of the first instruction.
-    #[must_use]
-    #[inline(always)]
-    pub const fn addr(&self) -> u64 {
-        self.piece.pc
-    }
-
-    /// The last instruction.
-    #[must_use]
-    #[inline(always)]
-    pub const fn last(&self) -> &Placed {
-        self.last
-    }
-
-    /// Time when the last instruction retired.
-    #[must_use]
-    #[inline(always)]
-    pub const fn time(&self) -> u64 {
-        time_after(self.piece, self.last)
-    }
-
-    /// Halfwords retired.
-    #[must_use]
-    #[inline(always)]
-    pub const fn halfwords(&self) -> u64 {
-        self.last.halfwords()
-    }
-
-    /// Number of branches.
-    #[must_use]
-    #[inline(always)]
-    pub const fn branches(&self) -> u8 {
-        self.last.branches
-    }
-
-    /// Whether it is one instruction only.
-    #[must_use]
-    #[inline(always)]
-    pub const fn is_single(&self) -> bool {
-        self.piece.count == 1
-    }
-
-    /// Whether the last instruction is a branch.
-    #[must_use]
-    #[inline(always)]
-    pub fn ends_with_branch(&self) -> bool {
-        self.last.is_branch()
-    }
-
-    /// Whether the first instruction is a branch.
-    #[must_use]
-    #[inline(always)]
-    pub fn begins_with_branch(&self) -> bool {
-        let first = self.code.get(self.piece.first as usize);
-        first.is_some_and(Placed::is_branch)
-    }
-}
-
 /// Time when a piece with this last instruction has retired.
 #[inline(always)]
-const fn time_after(piece: &Straight, last: &Placed) -> u64 {
+pub(super) const fn time_after(piece: &Straight, last: &Placed) -> u64 {
     let cost = last.cost as u64 + piece.extra as u64;
     piece.time.wrapping_add(cost)
 }
 
-/// Whether the hart went elsewhere than to the next instruction in memory.
-#[inline(always)]
-fn is_elsewhere(piece: &Straight, last: &Placed, mask: u64) -> bool {
-    let end = piece.pc.wrapping_add(last.end.into());
-    (piece.next ^ end) & mask != 0
-}
-
-/// Whether a piece ends with a branch that was taken.
-#[inline(always)]
-fn is_taken(piece: &Straight, last: &Placed, mask: u64) -> bool {
-    is_elsewhere(piece, last, mask) & (last.role == Role::Branch)
-}
-
 /// The last instruction of a piece.
 #[inline(always)]
-fn last_of<'a>(code: &'a [Placed], piece: &Straight) -> Option<&'a Placed> {
-    code.get((piece.first as usize + usize::from(piece.count)).wrapping_sub(1))
+pub(super) fn last_of<'a>(code: &'a [Placed], piece: &Straight) -> Option<&'a Placed> {
+    code.get(piece.last as usize)
 }
 
 /// What a port would show as blocks of one instruction each: instructions that
@@ -450,7 +238,17 @@ pub struct IngressRun<'a> {
     pub(super) itype: Itype,
 }
 
-impl IngressRun<'_> {
+impl<'a> IngressRun<'a> {
+    /// One that ends with a branch.
+    #[inline(always)]
+    pub(super) fn of_branch(piece: &'a Straight, last: &'a Placed) -> IngressRun<'a> {
+        let itype = match piece.taken {
+            0 => Itype::NotTaken,
+            _ => Itype::Taken,
+        };
+        IngressRun { piece, last, itype }
+    }
+
     /// Address of the first instruction.
     #[must_use]
     #[inline]
@@ -504,7 +302,7 @@ impl IngressRun<'_> {
     #[must_use]
     #[inline]
     pub const fn branches(&self) -> u8 {
-        self.last.branches
+        self.last.branches()
     }
 
     /// `itype` of the last instruction.

@@ -1,5 +1,6 @@
 //! The encoder of one hart: its state and the processing of each block.
 
+use hartrace_flow::encode::Gathered;
 use hartrace_flow::filter::Filter;
 use hartrace_flow::{Context, HartId, Ingress, Mode};
 use hartrace_isa::Itype;
@@ -88,6 +89,8 @@ pub struct Hart {
     /// The last address sent.
     pub(super) reference: u64,
     pub(super) out: Out,
+    /// Messages of several runs; none between two calls.
+    pub(super) gathered: Gathered,
 
     pub(super) state: State,
     /// `SYNC` of the next start.
@@ -148,6 +151,7 @@ impl Hart {
             stack: Stack::new(config),
             reference: 0,
             out: Out::new(config, src),
+            gathered: Gathered::default(),
             state: State::Fresh,
             why: config.first_sync,
             due: None,

@@ -1,11 +1,11 @@
 //! Prepares the messages of one hart for the queue: RepeatBranch, timestamps,
 //! loss.
 
-use hartrace_flow::encode::{Outlet, SHORT};
+use hartrace_flow::encode::{Gathered, Outlet, SHORT};
 
 use super::send::is_short;
 use super::{Counters, Sink};
-use crate::fields::EMPTY;
+use crate::fields::{EMPTY, Room};
 use crate::message::quick;
 use crate::{Body, Btype, Config, Layout, Message, Timestamps};
 
@@ -111,16 +111,8 @@ impl Out {
             && let Some(word) = quick::jump(btype, icnt, uaddr, (hist, short))
         {
             self.send_word(word, branch, time, sink);
-        } else if short {
-            let body = Body::IndirectBranch { btype, icnt, uaddr };
-            self.send_branch(body, branch, time, sink);
         } else {
-            let body = Body::IndirectBranchHist {
-                btype,
-                icnt,
-                uaddr,
-                hist,
-            };
+            let body = jump_body((btype, icnt, uaddr), (hist, short));
             self.send_branch(body, branch, time, sink);
         }
     }
@@ -144,6 +136,51 @@ impl Out {
         } else {
             self.lose(PROGRAM_LOST, time);
         }
+    }
+
+    /// Adds a jump to messages that are sent later ([`Out::send_gathered`]), without
+    /// `HIST` if `short`. Where messages are not repeated, and there is no queue.
+    #[inline(always)]
+    pub(super) fn gather_jump(
+        &mut self,
+        (btype, icnt, uaddr): (Btype, u64, u64),
+        (hist, short): (u64, bool),
+        time: u64,
+        gathered: &mut Gathered,
+    ) {
+        if self.quick
+            && let Some((word, len)) = quick::jump(btype, icnt, uaddr, (hist, short))
+        {
+            gathered.push_short(&u128::from(word).to_le_bytes(), len, 0, time);
+        } else {
+            let body = jump_body((btype, icnt, uaddr), (hist, short));
+            self.gather(body, time, gathered);
+        }
+    }
+
+    /// The same for a full history of at most 32 bits.
+    #[inline]
+    pub(super) fn gather_hist(&mut self, hist: u64, time: u64, gathered: &mut Gathered) {
+        if self.quick {
+            let (word, len) = quick::hist_full(hist);
+            gathered.push_short(&u128::from(word).to_le_bytes(), len, 0, time);
+        } else {
+            self.gather(Body::HistFull { hist }, time, gathered);
+        }
+    }
+
+    #[inline(never)]
+    fn gather(&mut self, body: Body<'_>, time: u64, gathered: &mut Gathered) {
+        let (room, len, stamp) = self.pack(body, time);
+        gathered.push(room.get(..len).unwrap_or_default(), 0, time);
+        self.last_stamp = stamp.unwrap_or(self.last_stamp);
+    }
+
+    /// Sends what was gathered.
+    #[inline]
+    pub(super) fn send_gathered(&mut self, gathered: &mut Gathered, sink: &mut impl Sink) {
+        self.since_sync += gathered.messages();
+        self.outlet.send_gathered(gathered, sink);
     }
 
     /// Whether the branch message is the one just sent; it is counted then.
@@ -170,14 +207,7 @@ impl Out {
 
     #[inline(always)]
     fn emit(&mut self, body: Body<'_>, time: u64, sink: &mut impl Sink) {
-        let stamp = self.stamp(&body, self.outlet.time(time));
-        let message = Message {
-            src: self.src,
-            body,
-            tstamp: stamp.map(|(field, _)| field),
-        };
-        let mut room = EMPTY;
-        let len = message.pack(&self.layout, &mut room);
+        let (room, len, stamp) = self.pack(body, time);
         let sent = match room.first_chunk() {
             Some(short) if len <= SHORT => self.outlet.send_short((short, len), 0, time, sink),
             _ => {
@@ -193,10 +223,22 @@ impl Out {
             self.lose(kind, time);
             return;
         }
-        if let Some((_, value)) = stamp {
-            self.last_stamp = value;
-        }
+        self.last_stamp = stamp.unwrap_or(self.last_stamp);
         self.since_sync += 1;
+    }
+
+    /// A message: its bytes, how many they are, and the value of its timestamp.
+    #[inline(always)]
+    fn pack(&self, body: Body<'_>, time: u64) -> (Room, usize, Option<u64>) {
+        let stamp = self.stamp(&body, self.outlet.time(time));
+        let message = Message {
+            src: self.src,
+            body,
+            tstamp: stamp.map(|(field, _)| field),
+        };
+        let mut room = EMPTY;
+        let len = message.pack(&self.layout, &mut room);
+        (room, len, stamp.map(|(_, value)| value))
     }
 
     /// `TSTAMP` and the value it stands for (8.7).
@@ -264,6 +306,20 @@ impl Out {
     /// What was sent and lost.
     pub(super) const fn counters(&self) -> Counters {
         self.outlet.counters()
+    }
+}
+
+/// The message of a jump; `short` if it is without the history.
+#[inline(always)]
+fn jump_body((btype, icnt, uaddr): (Btype, u64, u64), (hist, short): (u64, bool)) -> Body<'static> {
+    match short {
+        true => Body::IndirectBranch { btype, icnt, uaddr },
+        false => Body::IndirectBranchHist {
+            btype,
+            icnt,
+            uaddr,
+            hist,
+        },
     }
 }
 

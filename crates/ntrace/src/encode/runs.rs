@@ -1,13 +1,14 @@
 //! The encoder of one hart: blocks put together.
 
-use hartrace_flow::{CountRuns, IngressRun, IngressRuns, PassRuns, Passing, Placed, Role};
+use hartrace_flow::encode::Gathered;
+use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, Role, Tally};
 use hartrace_isa::Itype;
 
 use super::Sink;
 use super::action::{Action, Actions};
 use super::hart::{End, Hart, Periods, Readiness};
 use super::out::Out;
-use crate::hist::Window;
+use crate::hist::{Newest, Window};
 use crate::{Btype, Config, Ending};
 
 /// More messages than a run can fill: it has at most 255 branches.
@@ -63,32 +64,43 @@ impl Hart {
         let Some(window) = self.hist.window().filter(|_| idle && self.history) else {
             return 0;
         };
+        self.gathered.begin(sink);
+        let passed = self.gather_runs(config, runs, window);
+        self.out.send_gathered(&mut self.gathered, sink);
+        passed
+    }
+
+    /// The same up to the sink: its messages are gathered.
+    #[inline(never)]
+    fn gather_runs(
+        &mut self,
+        config: &Config,
+        runs: &mut IngressRuns<'_>,
+        window: Window,
+    ) -> usize {
         let room = self.room_for_messages(config);
         let most = match self.actions.most_counted() {
             Role::Direct if room > 0 => Role::Indirect,
             counted => counted,
         };
-        let counts = Counts {
+        let mut pass = Pass {
             icnt: self.icnt,
             limit: self.limit,
             window,
-        };
-        let mut pass = Pass {
-            counts,
             room,
             reference: self.reference,
             halfwords: self.halfwords,
             periods: self.periods,
             actions: &self.actions,
-            config,
+            short_indirect: config.short_indirect,
+            timed: config.timestamps.is_some(),
             out: &mut self.out,
-            sink,
+            gathered: &mut self.gathered,
         };
         let passed = runs.pass(most, &mut pass);
-        let counts = pass.counts;
-        (self.icnt, self.limit) = (counts.icnt, counts.limit);
+        (self.icnt, self.limit) = (pass.icnt, pass.limit);
         (self.reference, self.halfwords) = (pass.reference, pass.halfwords);
-        self.hist.set_window(counts.window);
+        self.hist.set_window(pass.window);
         let Some((count, last)) = passed else {
             return 0;
         };
@@ -105,7 +117,8 @@ impl Hart {
         let plain = !config.repeat_branch && self.hist.is_plain();
         let left = self.periods.messages.saturating_sub(self.out.since_sync);
         match calm && plain && config.ending != Ending::Reference {
-            true => left.saturating_sub(FEW),
+            // After the last of them the next one is not due.
+            true => left.saturating_sub(2),
             false => 0,
         }
     }
@@ -227,97 +240,96 @@ impl Hart {
     }
 }
 
-/// What changes with each run.
-#[derive(Clone, Copy)]
-struct Counts {
+/// Runs that are counted and jumps that are reported one after the other: what of the
+/// hart they change.
+struct Pass<'h> {
     icnt: u64,
     limit: u64,
     window: Window,
-}
-
-impl CountRuns for Counts {
-    #[inline(always)]
-    fn add(&mut self, last: &Placed, taken: bool) -> bool {
-        let icnt = self.icnt + last.halfwords();
-        let fits = icnt < self.limit && self.window.push(last.branches, taken);
-        if fits {
-            self.icnt = icnt;
-        }
-        fits
-    }
-}
-
-/// Runs that are counted and jumps that are reported one after the other: what of the
-/// hart they change.
-struct Pass<'h, S> {
-    counts: Counts,
     /// So many messages may be sent.
     room: u64,
     reference: u64,
     halfwords: u64,
     periods: Periods,
     actions: &'h Actions,
-    config: &'h Config,
+    /// Jumps without branches before them have no `HIST`.
+    short_indirect: bool,
+    /// Messages have timestamps.
+    timed: bool,
     out: &'h mut Out,
-    sink: &'h mut S,
+    gathered: &'h mut Gathered,
 }
 
-impl<S: Sink> Pass<'_, S> {
-    /// The branches of a run fill the history. It does not matter which of them did, as
-    /// long as messages have no time.
-    #[inline(never)]
-    fn overflow(&mut self, run: Passing<'_>, taken: bool) -> bool {
-        let icnt = self.counts.icnt + run.halfwords();
-        if icnt >= self.counts.limit || self.room == 0 || self.config.timestamps.is_some() {
+impl Pass<'_> {
+    /// Counts one run and puts its branches into the history, where they may fill it. It
+    /// does not matter which of them did, as long as messages have no time.
+    #[inline(always)]
+    fn add(&mut self, run: Passing<'_>) -> bool {
+        let icnt = self.icnt + run.halfwords();
+        if icnt >= self.limit {
             return false;
         }
-        let Some(body) = self.counts.window.overflow(run.last().branches, taken) else {
+        let branches = (run.branches(), run.taken());
+        if !self.window.push(branches.0, branches.1) && !self.overflow(branches, run.time()) {
+            return false;
+        }
+        self.icnt = icnt;
+        true
+    }
+
+    #[inline(never)]
+    fn overflow(&mut self, (branches, taken): (u8, u8), time: u64) -> bool {
+        if self.room == 0 || self.timed {
+            return false;
+        }
+        let Some(hist) = self.window.overflow(branches, taken) else {
             return false;
         };
-        self.counts.icnt = icnt;
         self.room -= 1;
-        self.out.send_branch(body, None, run.time(), self.sink);
+        self.out.gather_hist(hist, time, self.gathered);
         true
     }
 }
 
-impl<S: Sink> PassRuns for Pass<'_, S> {
-    type Counts = Counts;
+impl PassRuns for Pass<'_> {
+    type Outcomes = Newest;
 
     #[inline(always)]
-    fn counts(&self) -> Option<Counts> {
-        Some(self.counts)
+    fn tally(&self) -> Tally<Newest> {
+        let halfwords = self.limit.saturating_sub(self.icnt);
+        Tally::below(halfwords, self.window.left(), self.window.bits)
     }
 
     #[inline(always)]
-    fn set_counts(&mut self, counts: Counts) {
-        self.counts = counts;
+    fn take(&mut self, tally: Tally<Newest>) {
+        let counted = tally.counted();
+        self.icnt += counted.halfwords();
+        self.window.set(tally.outcomes(), counted.branches());
     }
 
     #[inline(always)]
-    fn count(&mut self, run: Passing<'_>, taken: bool) -> bool {
-        self.overflow(run, taken)
+    fn count(&mut self, run: Passing<'_>) -> bool {
+        self.add(run)
     }
 
     #[inline(always)]
-    fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool {
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, next: Passing<'_>) -> bool {
         let known = self.actions.of(itype) == Action::Jump;
-        if self.room < 2 || !known {
+        if self.room < 2 || !known || !self.add(run) {
             return false;
         }
-        if !self.counts.add(run.last(), false) && !self.overflow(run, false) {
-            return false;
-        }
-        let icnt = core::mem::take(&mut self.counts.icnt);
+        let icnt = core::mem::take(&mut self.icnt);
         self.room -= 1;
         self.halfwords += icnt;
-        self.counts.limit = self.periods.limit(self.halfwords);
+        self.limit = self.periods.limit(self.halfwords);
+        let target = next.addr();
         let uaddr = (self.reference ^ target) >> 1;
         self.reference = target;
         let jump = (Btype::Indirect, icnt, uaddr);
-        let hist = self.counts.window.take();
+        let hist = self.window.take();
+        let short = (hist == 1) & self.short_indirect;
         self.out
-            .send_jump(self.config, jump, hist, None, run.time(), self.sink);
+            .gather_jump(jump, (hist, short), run.time(), self.gathered);
         true
     }
 }

@@ -44,13 +44,15 @@ fn written(format: Format, image: &Image, beside: bool, rounds: u64) -> (Written
                 pc: BASE,
                 next: BASE,
                 time,
-                first: 0,
+                last: u32::from(count) - 1,
                 count,
+                taken: 0,
                 extra: 0,
             }];
             let all = Straights {
                 code: &code,
                 list: &list,
+                count: count.into(),
                 accesses: &[],
                 context: Context(0),
                 mode: Mode::M,
