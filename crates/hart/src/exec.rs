@@ -153,12 +153,13 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         accesses: &mut hart.accesses,
         observer,
     };
+    let changes = &mut hart.changes;
     let x = &mut hart.x;
     let mut hart = Frame::new::<W>(
         &mut hart.cpu,
         &mut hart.tlb,
         bus,
-        report,
+        (report, changes),
         hart.misaligned,
         x,
     );
@@ -251,7 +252,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     }};
                 }
                 // The first instructions of the block retired, and the last of them
-                // went to `next`: for observers that want no effects.
+                // went to `next`: for observers that take many instructions at once.
                 macro_rules! straight {
                     ($count:expr, $next:expr, $extra:expr) => {
                         if const { wants_straights::<O>() } {
@@ -263,7 +264,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                                 count: u16::from($count),
                                 extra: $extra,
                             };
-                            pieces.push(piece, &mut hart.report, code, &mut hart.tlb.blocks, whose);
+                            let report = (&mut hart.report, &mut *hart.changes);
+                            pieces.push(piece, report, code, &mut hart.tlb.blocks, whose);
                         }
                     };
                 }
@@ -320,6 +322,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             }));
                         }
                         $then;
+                        hart.keep_changes();
                         straight!(op.number, to, taken_cost as u16);
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
@@ -393,6 +396,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             if braked!() {
                                 leave_behind!(Leave::Spent);
                             }
+                        } else if const { wants_straights::<O>() } {
+                            hart.keep_changes();
                         } else if const { wants_effects::<O>() } {
                             // What it did is not part of the next transfer.
                             hart.report.effects.clear();
@@ -449,7 +454,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 macro_rules! two {
                     ($first:ident $second:ident) => {
-                        if const { !wants_effects::<O>() } {
+                        if const { knows_pairs::<O>() } {
                             one!($first);
                             next!();
                             one!($second)
@@ -458,9 +463,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
 
                 // Instructions that occur in pairs are done one by one where each is reported.
-                let what = match const { wants_effects::<O>() } {
-                    true => op.what.alone(),
-                    false => op.what,
+                let what = match const { knows_pairs::<O>() } {
+                    true => op.what,
+                    false => op.what.alone(),
                 };
                 // What is rare is written once: each instruction would have its copy.
                 'event: {
@@ -695,6 +700,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         bits: bits!()
                     });
                 }
+                hart.keep_changes();
                 straight!(op.number, next_pc!(), 0);
                 if const { wants_steps::<O>() } {
                     tell!(next_pc!(), now!());
@@ -714,7 +720,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         count: micros.len() as u16,
                         extra: 0,
                     };
-                    pieces.push(piece, &mut hart.report, code, &mut hart.tlb.blocks, whose);
+                    let report = (&mut hart.report, &mut *hart.changes);
+                    pieces.push(piece, report, code, &mut hart.tlb.blocks, whose);
                 }
                 left -= micros.len() as u64;
                 cycles += u64::from(end.cost);
@@ -726,7 +733,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     if const { wants_straights::<O>() } {
         let blocks = &mut hart.tlb.blocks;
         let still = unreported && blocks.news;
-        pieces.flush(&mut hart.report, code, blocks, whose);
+        pieces.flush((&mut hart.report, hart.changes), code, blocks, whose);
         blocks.news |= still;
     }
     hart.finish();
@@ -758,10 +765,16 @@ const fn wants_steps<O: Observer>() -> bool {
     O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>()
 }
 
-/// Whether the observer wants every instruction and no effects: it is given all
-/// that were executed of a block at once.
+/// Whether the observer wants every instruction, and no effects or all together with many
+/// instructions: it is given all that were executed of a block at once.
 const fn wants_straights<O: Observer>() -> bool {
-    O::WANTS.contains(Wants::INSNS) && !wants_effects::<O>()
+    O::WANTS.contains(Wants::INSNS) && knows_pairs::<O>()
+}
+
+/// Whether pairs of instructions are executed with one dispatch: not where each is reported
+/// with its effects.
+const fn knows_pairs<O: Observer>() -> bool {
+    !wants_effects::<O>() || O::WANTS.contains(Wants::CHANGES)
 }
 
 /// The upper half of a product.

@@ -3,6 +3,7 @@
 use hartrace_flow::{Context, HartId, Mode, News, Observer, Straight, Straights};
 
 use crate::blocks::Blocks;
+use crate::changes::Collected;
 use crate::code::Code;
 use crate::exec::Report;
 
@@ -48,7 +49,7 @@ impl Pieces {
     pub(crate) fn push<O: Observer>(
         &mut self,
         piece: Straight,
-        report: &mut Report<'_, O>,
+        (report, changes): (&mut Report<'_, O>, &mut Collected),
         code: &Code,
         blocks: &mut Blocks,
         whose: Whose,
@@ -59,8 +60,8 @@ impl Pieces {
             self.list[self.len % MOST] = piece;
         }
         self.len += 1;
-        if self.len == MOST {
-            self.flush(report, code, blocks, whose);
+        if self.len == MOST || changes.is_full() {
+            self.flush((report, changes), code, blocks, whose);
         }
     }
 
@@ -68,7 +69,7 @@ impl Pieces {
     #[inline(never)]
     pub(crate) fn flush<O: Observer>(
         &mut self,
-        report: &mut Report<'_, O>,
+        (report, changes): (&mut Report<'_, O>, &mut Collected),
         code: &Code,
         blocks: &mut Blocks,
         whose: Whose,
@@ -80,6 +81,7 @@ impl Pieces {
                 code: &code.placed,
                 list,
                 accesses: report.accesses,
+                changes: changes.all(),
                 context: whose.context,
                 mode: whose.mode,
                 news: Some(News {
@@ -92,5 +94,6 @@ impl Pieces {
             report.observer.straights(whose.id, &all);
         }
         report.accesses.clear();
+        changes.clear();
     }
 }

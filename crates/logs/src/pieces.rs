@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::site::{Exits, Site};
 use hartrace_flow::{
-    Context, HartId, Image, Mode, Observer, Placed, SpaceId, Straight, Straights, Wants,
+    Changes, Context, HartId, Image, Mode, Observer, Placed, SpaceId, Straight, Straights, Wants,
 };
 use hartrace_isa::{Flow, Isa};
 
@@ -155,6 +155,7 @@ impl<'a> Pieces<'a> {
                 code: &self.code,
                 list,
                 accesses: &[],
+                changes: Changes::NONE,
                 context: Context(0),
                 mode: Mode::M,
                 news: None,

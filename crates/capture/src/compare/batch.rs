@@ -1,7 +1,7 @@
 //! Steps on their way from one source to several threads.
 
 use hartrace_flow::{
-    Context, Effects, HartId, Mode, Observer, Placed, Step, Straight, Straights, Wants,
+    Changes, Context, Effects, HartId, Mode, Observer, Placed, Step, Straight, Straights, Wants,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,6 +50,7 @@ impl Batch {
                         list: self.list.get(list.clone()).unwrap_or_default(),
                         // What is compared has no data trace.
                         accesses: &[],
+                        changes: Changes::NONE,
                         context: *context,
                         mode: *mode,
                         news: None,

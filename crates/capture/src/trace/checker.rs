@@ -2,8 +2,8 @@
 
 use super::{Decoder, Settings, SettingsError};
 use hartrace_flow::{
-    Access, Check, Checked, Context, Decode as _, Difference, Effects, HartId, Image, Mode,
-    Observer as _, Placed, Step, Straight, Straights, Unreported,
+    Access, Changes, Check, Checked, Context, Decode as _, Difference, Effects, HartId, Image,
+    Mode, Observer as _, Placed, Step, Straight, Straights, Unreported,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -197,6 +197,7 @@ impl Batch {
                         code: &self.code,
                         list: take(&mut pieces, count),
                         accesses: take(&mut accesses, accessed),
+                        changes: Changes::NONE,
                         context,
                         mode,
                         news: None,

@@ -106,6 +106,14 @@ impl Observer for Direct {
         self.encoder.step(step, effects, &mut self.sink);
     }
 
+    #[inline]
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        match code.has_changes() {
+            true => self.encoder.straights(code, &mut self.sink),
+            false => steps_of(self, hart, code),
+        }
+    }
+
     fn finish(&mut self) {
         self.encoder.finish(&mut self.sink);
     }
@@ -210,6 +218,14 @@ impl tandem::Sink for Shared {
     #[inline]
     fn group(&mut self, bytes: &[u8]) {
         self.take(bytes);
+    }
+
+    #[inline]
+    fn groups(&mut self, bytes: &[u8], count: u64) {
+        let mut sent = self.0.borrow_mut();
+        sent.bytes.extend_from_slice(bytes);
+        sent.messages += count;
+        sent.total += bytes.len() as u64;
     }
 
     #[inline(always)]

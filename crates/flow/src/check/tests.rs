@@ -553,6 +553,7 @@ fn straight_line_code_is_expected_like_its_instructions() {
     ];
     let all = Straights {
         accesses: &[],
+        changes: Changes::NONE,
         code: &code,
         list: &list,
         context: Context(0),

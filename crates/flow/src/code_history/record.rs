@@ -475,6 +475,7 @@ mod tests {
             code: &code,
             list: &[piece],
             accesses: &[],
+            changes: Changes::NONE,
             context: Context(0),
             mode: Mode::M,
             news,
