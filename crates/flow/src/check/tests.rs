@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Cause, Context, Exit, Insn, Mode, Placed, Reason, Run, Straight, TrapStep};
+use crate::{Cause, Changes, Context, Exit, Insn, Mode, Placed, Reason, Run, Straight, TrapStep};
 use alloc::format;
 use alloc::vec::Vec;
 use hartrace_isa::Flow;

@@ -453,7 +453,7 @@ mod tests {
     use hartrace_isa::{Flow, Isa};
 
     use super::*;
-    use crate::{Context, Mode};
+    use crate::{Changes, Context, Mode};
 
     const NOP: u32 = 0x0001;
     const RET: u32 = 0x8082;
