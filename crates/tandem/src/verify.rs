@@ -97,8 +97,6 @@ struct Core {
     next: Option<Next>,
     /// Groups may be compared without becoming a `Group` (`brief`).
     has_brief: bool,
-    /// The next group, which is not read yet: what the model does next has to agree with it.
-    ahead: Option<Brief>,
     /// A step that is not plain, with its effects below.
     step: Option<Step>,
     effects: Effects,
@@ -153,7 +151,6 @@ impl<M: Model> Verifier<M> {
                 reader: Reader::new(config.clone()),
                 has_absent: !config.absent.registers.is_empty(),
                 has_brief: config.absent.is_empty(),
-                ahead: None,
                 config,
                 options,
                 shadow,
@@ -305,11 +302,11 @@ impl Core {
         core.ready = false;
         match act {
             Act::Run => {
+                let mut ahead = None;
                 // The reporter's word does not matter here.
                 let _ = model.steps(u64::MAX, &mut |step, effects| {
-                    core.watch(step, effects, bytes)
+                    core.watch(&mut ahead, step, effects, bytes)
                 });
-                core.ahead = None;
                 match core.step.take() {
                     Some(step) => core.judge(model, Ask::Step, step, reporter),
                     None => ControlFlow::Continue(()),
@@ -424,12 +421,20 @@ impl Core {
     }
 
     /// Sees a step of the model, against the group at hand; breaks when the
-    /// model must not go on by itself.
+    /// model must not go on by itself. `ahead` is the next group, if it is not read yet: what
+    /// the model has done has to agree with it. It is not moved, since it was just put
+    /// together.
     #[inline]
-    fn watch(&mut self, step: &Step, effects: &Effects, bytes: &mut &[u8]) -> ControlFlow<()> {
-        let briefly = match self.ahead.take() {
+    fn watch(
+        &mut self,
+        ahead: &mut Option<Brief>,
+        step: &Step,
+        effects: &Effects,
+        bytes: &mut &[u8],
+    ) -> ControlFlow<()> {
+        let briefly = match ahead {
             Some(told) => {
-                let agrees = self.agrees_briefly(&told, step, effects, bytes);
+                let agrees = self.agrees_briefly(told, step, effects, bytes);
                 if !agrees {
                     // The same as a group.
                     self.reader.next(bytes);
@@ -443,8 +448,8 @@ impl Core {
             self.effects.clone_from(effects);
             return ControlFlow::Break(());
         }
-        self.ahead = self.look_ahead(bytes);
-        if self.ahead.is_some() {
+        *ahead = self.look_ahead(bytes);
+        if ahead.is_some() {
             return ControlFlow::Continue(());
         }
         let next = self.reader.next(bytes);

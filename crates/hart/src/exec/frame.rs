@@ -287,6 +287,15 @@ impl<'a, O: Observer> Frame<'a, O> {
         value: u64,
         cycles: u64,
     ) -> Result<(bool, u64), Exception> {
+        let offset = addr.wrapping_sub(self.base) as usize;
+        if let Some(bytes) = self.ram.get_mut(offset..offset.wrapping_add(N))
+            && addr.is_multiple_of(N as u64)
+        {
+            // Memory at hand, in a page with code.
+            put::<N>(bytes, value);
+            let frame = (offset as u64 / PAGE) as u32;
+            return Ok((self.bus.note_store(addr, frame, N as u64), addr));
+        }
         let done = self.with_port(cycles, |port| port.store(addr, N as u64, value))?;
         Ok((done.event, done.paddr))
     }

@@ -234,8 +234,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `0xPC (0xINSN)`.
-    #[inline]
+    /// `0xPC (0xINSN)`. Inlined, since a result of this size would go through memory, where
+    /// it is read before it has arrived.
+    #[inline(always)]
     fn code(&mut self) -> Result<(u64, u32, bool), LineErrorKind> {
         let (pc, digits) = self.hex().ok_or(Kind::Hex)?;
         let narrow = match digits {

@@ -123,7 +123,7 @@ fn straight_code_has_the_groups_of_its_steps() {
             };
             if mode != Some(batch.mode) || rng.below(20) == 0 {
                 batch.give(|code| {
-                    whole.straights(code, &mut bytes);
+                    in_parts(&mut whole, code, &mut rng, &mut bytes);
                     single.straights(HartId(0), code);
                 });
                 batch.mode = mode.unwrap_or_default();
@@ -137,7 +137,7 @@ fn straight_code_has_the_groups_of_its_steps() {
             }
         }
         batch.give(|code| {
-            whole.straights(code, &mut bytes);
+            in_parts(&mut whole, code, &mut rng, &mut bytes);
             single.straights(HartId(0), code);
         });
         whole.finish(&mut bytes);
@@ -145,6 +145,17 @@ fn straight_code_has_the_groups_of_its_steps() {
         assert_eq!(bytes, encode(&config, &single.0));
     }
     assert!(plain > 100);
+}
+
+/// Code in parts, cut anywhere.
+fn in_parts(encoder: &mut Encoder, code: &Straights<'_>, rng: &mut Random, out: &mut Vec<u8>) {
+    let mut done = 0;
+    let count = code.count() as usize;
+    while done < count {
+        let end = (done + 1 + rng.below(20) as usize).min(count);
+        encoder.straights(code, done..end, out);
+        done = end;
+    }
 }
 
 /// A piece whose groups need more room than there is at once.
@@ -162,7 +173,7 @@ fn long_pieces_are_written_in_parts() {
     let mut encoder = Encoder::new(config.clone()).unwrap();
     let (mut bytes, mut single) = (Vec::new(), Single(Vec::new()));
     batch.give(|code| {
-        encoder.straights(code, &mut bytes);
+        encoder.straights(code, 0..1000, &mut bytes);
         single.straights(HartId(0), code);
     });
     encoder.finish(&mut bytes);
