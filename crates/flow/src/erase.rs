@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use hartrace_isa::{Flow, Isa};
 
-use crate::{AnyObserver, Effects, HartId, Observer, Step, Straights, Wants};
+use crate::{AnyObserver, Effects, HartId, Observer, Step, Straights, Wants, steps_of};
 
 /// An observer that a source knows nothing more about.
 pub type Dyn<'o> = dyn AnyObserver + 'o;
@@ -28,7 +28,7 @@ pub enum Steps {}
 #[derive(Debug)]
 pub enum Data {}
 
-/// Every step with all its effects.
+/// Every step with all its effects, perhaps many at once.
 #[derive(Debug)]
 pub enum Everything {}
 
@@ -45,7 +45,7 @@ impl Kind for Data {
 }
 
 impl Kind for Everything {
-    const WANTS: Wants = Wants::ALL;
+    const WANTS: Wants = Wants::ALL.with(Wants::CHANGES);
 }
 
 /// An observer of a [`Kind`] whose own type is not known.
@@ -189,6 +189,9 @@ impl<O: Observer> Observer for Wanted<'_, O> {
     }
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if code.has_changes() {
+            return steps_of(self, hart, code);
+        }
         if O::WANTS.contains(Wants::INSNS) {
             return self.0.straights(hart, code);
         }

@@ -69,6 +69,7 @@ mod blocks;
 pub mod boot;
 mod cause;
 mod chain;
+mod change;
 mod check;
 mod code_history;
 mod cuts;
@@ -106,6 +107,7 @@ mod walk;
 
 pub use blocks::{Blocks, Rules};
 pub use cause::{exception_name, interrupt_name};
+pub use change::{Change, Changes};
 pub use check::{Check, Checked, Difference, Inference, Unreported, What};
 pub use code_history::{CodeHistory, CodePiece, CodeRecorder, NamedSync, VaryingCode};
 pub use decode::Decode;

@@ -420,6 +420,9 @@ impl Wants {
     /// Data accesses, which may also come with many instructions at once
     /// ([`Straights::accesses`]). To be used instead of [`Wants::ACCESSES`].
     pub const DATA: Wants = Wants(64);
+    /// Effects may also come with many instructions at once ([`Straights::changes`]). A
+    /// source that is compiled for one observer reports single steps without this.
+    pub const CHANGES: Wants = Wants(128);
 
     /// Whether all of `other` is wanted.
     #[must_use]
@@ -463,9 +466,9 @@ pub trait Observer {
     /// [`Observer::WANTS`] are filled in.
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects);
 
-    /// Instructions of a hart, many at once. A source calls this instead of
-    /// [`Observer::step`] only if the observer wants no effects. By default each
-    /// instruction becomes a step.
+    /// Instructions of a hart, many at once, with their effects if the observer wants any.
+    /// A source may call this instead of [`Observer::step`]. By default each instruction
+    /// becomes a step.
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
         steps_of(self, hart, code);
     }
@@ -481,7 +484,7 @@ pub fn steps_of<O: Observer + ?Sized>(observer: &mut O, hart: HartId, code: &Str
     if !O::WANTS.contains(Wants::INSNS) {
         return;
     }
-    if !code.accesses.is_empty() {
+    if code.has_changes() || !code.accesses.is_empty() {
         code.each(|insn, effects| observer.step(hart, &Step::Insn(*insn), effects));
         return;
     }
@@ -517,6 +520,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
     #[inline]
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if code.has_changes() {
+            // One of them may want less than the other.
+            return steps_of(self, hart, code);
+        }
         self.0.straights(hart, code);
         self.1.straights(hart, code);
     }
@@ -570,6 +577,10 @@ impl Observer for Many<'_> {
     }
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if code.has_changes() {
+            // Not all of them want all of it.
+            return steps_of(self, hart, code);
+        }
         for member in &mut self.members {
             member.straights(hart, code);
         }

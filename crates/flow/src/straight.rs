@@ -3,7 +3,7 @@
 
 use hartrace_isa::{Flow, Itype, length};
 
-use crate::{Access, Context, Effects, Insn, Mode};
+use crate::{Access, Changes, Context, Effects, Insn, Mode};
 
 /// Pieces of straight-line code that a hart executed one after the other, all in
 /// one mode and context.
@@ -18,6 +18,10 @@ pub struct Straights<'a> {
     /// Their data accesses in order, as many as [`Placed::accesses`] says, for an
     /// observer that wants them ([`Wants::DATA`](crate::Wants::DATA)); otherwise none.
     pub accesses: &'a [Access],
+    /// Everything that they changed, for an observer that wants it
+    /// ([`Wants::CHANGES`](crate::Wants::CHANGES)); otherwise nothing. The accesses are then
+    /// part of it.
+    pub changes: Changes<'a>,
     /// Software context they ran in.
     pub context: Context,
     /// Privilege mode they ran in.
@@ -332,8 +336,17 @@ impl<'a> Straights<'a> {
         }
     }
 
-    /// All instructions one by one, each with its data accesses as effects.
+    /// Whether everything is there that the instructions changed.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        !self.changes.list.is_empty()
+    }
+
+    /// All instructions one by one, each with its effects, as far as they are known.
     pub(crate) fn each(&self, mut take: impl FnMut(&Insn, &Effects)) {
+        if self.has_changes() {
+            return self.each_changed(take);
+        }
         let mut accesses = self.accesses.iter();
         let mut effects = Effects::NONE;
         for piece in self.list {
@@ -346,6 +359,17 @@ impl<'a> Straights<'a> {
                     // No instruction makes more than there is room for.
                     let _ = effects.accesses.push(*access);
                 }
+                take(&self.insn(piece, index), &effects);
+            }
+        }
+    }
+
+    fn each_changed(&self, mut take: impl FnMut(&Insn, &Effects)) {
+        let mut changes = self.changes;
+        let mut effects = Effects::NONE;
+        for piece in self.list {
+            for index in 0..usize::from(piece.count) {
+                changes.next(&mut effects);
                 take(&self.insn(piece, index), &effects);
             }
         }

@@ -22,7 +22,7 @@ use crate::memory::{PAGE, Page};
 pub(crate) use what::Do;
 
 /// Instructions in a block.
-const LONGEST: usize = 64;
+pub(crate) const LONGEST: usize = 64;
 
 /// Decoded instructions kept before all are forgotten: 64 MiB.
 const MOST: usize = 1 << 22;

@@ -12,6 +12,7 @@ mod float;
 mod frame;
 mod stack;
 
+use frame::collects;
 pub(crate) use frame::{Fault, Frame, Report};
 
 use hartrace_flow::{HartId, Insn, Observer, Step, Straight, Wants};
@@ -153,12 +154,13 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         accesses: &mut hart.accesses,
         observer,
     };
+    let changes = &mut hart.changes;
     let x = &mut hart.x;
     let mut hart = Frame::new::<W>(
         &mut hart.cpu,
         &mut hart.tlb,
         bus,
-        report,
+        (report, changes),
         hart.misaligned,
         x,
     );
@@ -207,10 +209,11 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         macro_rules! push {
             ($piece:expr) => {{
                 let piece: Straight = $piece;
-                if pieces.push(piece) {
+                if pieces.push(piece) || const { collects::<O>() } && hart.changes.is_full() {
                     let left = left - u64::from(piece.count);
                     let blocks = &mut hart.tlb.blocks;
-                    pieces.flush(unseen - left, &mut hart.report, code, blocks, whose);
+                    let report = (&mut hart.report, &mut *hart.changes);
+                    pieces.flush(unseen - left, report, code, blocks, whose);
                     unseen = left;
                 }
             }};
@@ -266,7 +269,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                     }};
                 }
                 // The first instructions of the block retired, and the last of them
-                // went to `next`: for observers that want no effects.
+                // went to `next`: for observers that take many instructions at once.
                 macro_rules! straight {
                     ($count:expr, $next:expr, $taken:expr, $extra:expr) => {
                         if const { wants_straights::<O>() } {
@@ -340,6 +343,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             }));
                         }
                         $then;
+                        hart.keep_changes();
                         straight!(op.number, to, $taken, taken_cost as u16);
                         left -= u64::from(op.number);
                         cycles += u64::from(op.cost) + taken_cost;
@@ -413,6 +417,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                             if braked!() {
                                 leave_behind!(Leave::Spent);
                             }
+                        } else if const { wants_straights::<O>() } {
+                            hart.keep_changes();
                         } else if const { wants_effects::<O>() } {
                             // What it did is not part of the next transfer.
                             hart.report.effects.clear();
@@ -469,7 +475,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
                 macro_rules! two {
                     ($first:ident $second:ident) => {
-                        if const { !wants_effects::<O>() } {
+                        if const { knows_pairs::<O>() } {
                             one!($first);
                             next!();
                             one!($second)
@@ -478,9 +484,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 }
 
                 // Instructions that occur in pairs are done one by one where each is reported.
-                let what = match const { wants_effects::<O>() } {
-                    true => op.what.alone(),
-                    false => op.what,
+                let what = match const { knows_pairs::<O>() } {
+                    true => op.what,
+                    false => op.what.alone(),
                 };
                 // What is rare is written once: each instruction would have its copy.
                 'event: {
@@ -715,6 +721,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         bits: bits!()
                     });
                 }
+                hart.keep_changes();
                 straight!(op.number, next_pc!(), 0, 0);
                 if const { wants_steps::<O>() } {
                     tell!(next_pc!(), now!());
@@ -747,7 +754,8 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     if const { wants_straights::<O>() } {
         let blocks = &mut hart.tlb.blocks;
         let still = unreported && blocks.news;
-        pieces.flush(unseen - left, &mut hart.report, code, blocks, whose);
+        let report = (&mut hart.report, &mut *hart.changes);
+        pieces.flush(unseen - left, report, code, blocks, whose);
         blocks.news |= still;
     }
     hart.finish();
@@ -779,10 +787,16 @@ const fn wants_steps<O: Observer>() -> bool {
     O::WANTS.contains(Wants::INSNS) && !wants_straights::<O>()
 }
 
-/// Whether the observer wants every instruction and no effects: it is given all
-/// that were executed of a block at once.
+/// Whether the observer wants every instruction, and no effects or all together with many
+/// instructions: it is given all that were executed of a block at once.
 const fn wants_straights<O: Observer>() -> bool {
-    O::WANTS.contains(Wants::INSNS) && !wants_effects::<O>()
+    O::WANTS.contains(Wants::INSNS) && knows_pairs::<O>()
+}
+
+/// Whether pairs of instructions are executed with one dispatch: not where each is reported
+/// with its effects.
+const fn knows_pairs<O: Observer>() -> bool {
+    !wants_effects::<O>() || O::WANTS.contains(Wants::CHANGES)
 }
 
 /// The upper half of a product.

@@ -43,7 +43,7 @@ use fast::Exact;
 /// Takes what the host computed, if it could.
 ///
 /// The host only rounds to nearest, ties to even: that is what programs use.
-#[inline]
+#[inline(always)]
 fn host(round: Round, flags: &mut Flags, fast: impl FnOnce() -> Option<Exact>) -> Option<u64> {
     if round != Round::Rne {
         return None;
@@ -55,7 +55,7 @@ fn host(round: Round, flags: &mut Flags, fast: impl FnOnce() -> Option<Exact>) -
 
 /// `a + b`: fadd.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn add<F: Format>(a: u64, b: u64, round: Round, flags: &mut Flags) -> u64 {
     match host(round, flags, || F::host_add(a, b)) {
         Some(bits) => bits,
@@ -73,7 +73,7 @@ pub fn sub<F: Format>(a: u64, b: u64, round: Round, flags: &mut Flags) -> u64 {
 
 /// `a * b`: fmul.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn mul<F: Format>(a: u64, b: u64, round: Round, flags: &mut Flags) -> u64 {
     match host(round, flags, || F::host_mul(a, b)) {
         Some(bits) => bits,

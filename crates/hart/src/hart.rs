@@ -5,6 +5,7 @@ use hartrace_flow::{Access, Effects};
 use hartrace_isa::Isa;
 
 use crate::bus::Bus;
+use crate::changes::Collected;
 use crate::code::{Block, Code, instruction, is_short};
 use crate::cost::Costs;
 use crate::cpu::{Cpu, Exception};
@@ -25,6 +26,8 @@ pub(crate) struct Hart {
     pub(crate) effects: Effects,
     /// Accesses of the code in `pieces`, for an observer that wants them.
     pub(crate) accesses: Vec<Access>,
+    /// Everything that this code changed, for an observer that wants it.
+    pub(crate) changes: Collected,
     /// Code that was executed, for observers.
     pub(crate) pieces: Pieces,
     pub(crate) costs: Costs,
@@ -48,6 +51,7 @@ impl Hart {
             tlb,
             effects: Effects::default(),
             accesses: Vec::new(),
+            changes: Collected::new(),
             pieces: Pieces::new(),
             costs,
             misaligned,

@@ -95,6 +95,7 @@ mod access;
 mod blocks;
 mod boot;
 mod bus;
+mod changes;
 mod clint;
 mod code;
 mod config;

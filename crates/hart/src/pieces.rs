@@ -3,6 +3,7 @@
 use hartrace_flow::{Context, HartId, Mode, News, Observer, Straight, Straights};
 
 use crate::blocks::Blocks;
+use crate::changes::Collected;
 use crate::code::Code;
 use crate::exec::Report;
 
@@ -60,7 +61,7 @@ impl Pieces {
     pub(crate) fn flush<O: Observer>(
         &mut self,
         count: u64,
-        report: &mut Report<'_, O>,
+        (report, changes): (&mut Report<'_, O>, &mut Collected),
         code: &Code,
         blocks: &mut Blocks,
         whose: Whose,
@@ -73,6 +74,7 @@ impl Pieces {
                 list,
                 count,
                 accesses: report.accesses,
+                changes: changes.all(),
                 context: whose.context,
                 mode: whose.mode,
                 news: Some(News {
@@ -85,5 +87,6 @@ impl Pieces {
             report.observer.straights(whose.id, &all);
         }
         report.accesses.clear();
+        changes.clear();
     }
 }

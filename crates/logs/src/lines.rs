@@ -78,6 +78,12 @@ impl Lines {
         self.done
     }
 
+    /// Counts lines that their reader found by itself.
+    #[inline]
+    pub(super) fn pass(&mut self, lines: usize) {
+        self.done += lines as u64;
+    }
+
     /// The text has ended: a last line may lack its newline. The next text
     /// starts with line 1.
     pub(super) fn finish(&mut self, mut line: impl FnMut(u64, Line<'_>)) {

@@ -9,7 +9,7 @@ use hartrace_isa::Isa;
 pub use write::PcWriter;
 
 use super::lines::{Line, Lines, split};
-use super::pieces::{self, Pieces};
+use super::pieces::{self, LINE, Pieces};
 use super::site::{Exits, Site, Sites, is_semihosting};
 use super::text::{HighHalf, hex8, prefixed_hex};
 use super::{LineError, LineErrorKind, unreported};
@@ -164,6 +164,14 @@ impl PcLines {
 trait Pcs {
     /// A pc at byte `at` of its line.
     fn pc(&mut self, number: u64, line: &[u8], at: usize, pc: u64);
+
+    /// Takes lines of sixteen digits at the start of the text, as far as they spell what it
+    /// expects. Gives their number.
+    #[inline]
+    fn expected(&mut self, _: &[u8]) -> usize {
+        0
+    }
+
     fn damaged(&mut self, error: LineError);
 }
 
@@ -189,8 +197,11 @@ fn scan(lines: &mut Lines, chunk: &[u8], out: &mut impl Pcs) {
     let mut rest = lines.begin(chunk, |n, line| line_of(n, line, out));
     let mut high = HighHalf::default();
     loop {
+        let expected = out.expected(rest);
+        lines.pass(expected);
+        rest = rest.get(expected * LINE..).unwrap_or_default();
         // The usual lines: sixteen digits, or eight on RV32.
-        if let Some((&[digits @ .., b'\n'], behind)) = rest.split_first_chunk::<17>()
+        if let Some((&[digits @ .., b'\n'], behind)) = rest.split_first_chunk::<LINE>()
             && let Some(pc) = high.hex16(&digits)
         {
             let number = lines.count();
@@ -249,6 +260,14 @@ impl<O: Observer, D: FnMut(LineError)> Pcs for Walked<'_, '_, O, D> {
         if !self.path.pc(pc, self.out) {
             let kind = LineErrorKind::MissingCode(pc);
             self.damaged(LineError::new(number, line, at, kind));
+        }
+    }
+
+    #[inline]
+    fn expected(&mut self, text: &[u8]) -> usize {
+        match &mut self.path.pieces {
+            Some(pieces) if pieces::wanted::<O>() => pieces.grow_by_text(text),
+            _ => 0,
         }
     }
 

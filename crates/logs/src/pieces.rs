@@ -7,10 +7,14 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::site::{Exits, Site};
+use super::text::spell8;
 use hartrace_flow::{
-    Context, HartId, Image, Mode, Observer, Placed, SpaceId, Straight, Straights, Wants,
+    Changes, Context, HartId, Image, Mode, Observer, Placed, SpaceId, Straight, Straights, Wants,
 };
 use hartrace_isa::{Flow, Isa};
+
+/// Bytes of a line with the sixteen digits of a pc.
+pub(super) const LINE: usize = 17;
 
 /// Instructions in a piece.
 const LONGEST: u8 = 64;
@@ -20,6 +24,15 @@ const MOST: usize = 256;
 
 /// Decoded instructions before all are forgotten: about 16 MiB.
 const ROOM: usize = 1 << 18;
+
+/// Starts that are found without their table.
+const LATELY: usize = 256;
+
+/// Eight digits as little-endian bytes.
+#[inline(always)]
+const fn word(digits: [u8; 8]) -> u64 {
+    u64::from_le_bytes(digits)
+}
 
 /// Whether an observer gets instructions many at once.
 pub(super) const fn wanted<O: Observer>() -> bool {
@@ -38,7 +51,12 @@ pub(super) struct Pieces<'a> {
     /// Decoded code, and the same instructions with their successors.
     code: Vec<Placed>,
     sites: Vec<Site>,
+    /// The last eight digits of their pcs, as little-endian bytes: most lines are compared as
+    /// they are.
+    digits: Vec<u64>,
     starts: HashMap<u64, Start, FxBuildHasher>,
+    /// Starts that were looked up lately, with their pcs.
+    lately: Box<[(u64, Start); LATELY]>,
     /// Pieces that the observer has not received yet.
     list: Box<[Straight; MOST]>,
     len: usize,
@@ -49,11 +67,13 @@ pub(super) struct Pieces<'a> {
     next: u64,
     index: usize,
     left: u8,
+    /// The first half of its address, and as digits.
+    high: (u32, u64),
 }
 
 /// Straight-line code from an address on: the position of the first instruction,
 /// and the number of instructions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Start {
     first: u32,
     count: u8,
@@ -68,13 +88,17 @@ impl<'a> Pieces<'a> {
             isa,
             code: Vec::new(),
             sites: Vec::new(),
+            digits: Vec::new(),
             starts: HashMap::default(),
+            // No start has an odd pc.
+            lately: Box::new([(1, Start::default()); LATELY]),
             list: Box::new([Straight::default(); MOST]),
             len: 0,
             open: Straight::default(),
             next: 0,
             index: 0,
             left: 0,
+            high: (0, word(spell8(0))),
         }
     }
 
@@ -91,6 +115,34 @@ impl<'a> Pieces<'a> {
         self.index += 1;
         self.left -= 1;
         true
+    }
+
+    /// Adds the instructions at the pcs that lines of sixteen digits at the start of the text
+    /// spell, as far as they come next in the open piece. Gives the number of lines.
+    #[inline]
+    pub(super) fn grow_by_text(&mut self, text: &[u8]) -> usize {
+        let digits = self.digits.get(self.index..).unwrap_or_default();
+        let lines = text.chunks_exact(LINE).zip(digits);
+        let (_, high) = self.high;
+        let expected = |line: &[u8], low: u64| {
+            let Some((first, rest)) = line.split_first_chunk() else {
+                return false;
+            };
+            let Some((second, end)) = rest.split_first_chunk() else {
+                return false;
+            };
+            (word(*first) == high) & (word(*second) == low) & (end == b"\n")
+        };
+        let same = lines.take(self.left.into());
+        let count = same.take_while(|(line, low)| expected(line, **low)).count();
+        if count > 0 {
+            self.index += count;
+            self.left -= count as u8;
+            let last = self.code.get(self.index - 1);
+            let end = last.map_or(0, |insn| insn.end);
+            self.next = self.open.pc.wrapping_add(end.into());
+        }
+        count
     }
 
     /// The last instruction of the open piece.
@@ -130,9 +182,12 @@ impl<'a> Pieces<'a> {
     /// no open piece.
     #[inline]
     pub(super) fn start<O: Observer>(&mut self, pc: u64, hart: HartId, out: &mut O) -> bool {
-        let start = match self.starts.get(&pc) {
-            Some(start) => *start,
-            None => self.decode(pc, hart, out),
+        // Masked to the size of the array.
+        #[allow(clippy::indexing_slicing)]
+        let (lately, known) = self.lately[(pc / 2) as usize % LATELY];
+        let start = match lately == pc {
+            true => known,
+            false => self.look_up(pc, hart, out),
         };
         let first = start.first as usize;
         let (true, Some(insn)) = (start.count > 0, self.code.get(first)) else {
@@ -146,7 +201,25 @@ impl<'a> Pieces<'a> {
         self.next = pc.wrapping_add(insn.len.into());
         self.index = first + 1;
         self.left = start.count - 1;
+        let high = (pc >> 32) as u32;
+        if self.high.0 != high {
+            self.high = (high, word(spell8(high)));
+        }
         true
+    }
+
+    #[inline(never)]
+    fn look_up<O: Observer>(&mut self, pc: u64, hart: HartId, out: &mut O) -> Start {
+        let start = match self.starts.get(&pc) {
+            Some(start) => *start,
+            None => self.decode(pc, hart, out),
+        };
+        // As above.
+        #[allow(clippy::indexing_slicing)]
+        {
+            self.lately[(pc / 2) as usize % LATELY] = (pc, start);
+        }
+        start
     }
 
     /// Hands over all pieces but the open one.
@@ -160,6 +233,7 @@ impl<'a> Pieces<'a> {
                 list,
                 count: Straight::count_all(list),
                 accesses: &[],
+                changes: Changes::NONE,
                 context: Context(0),
                 mode: Mode::M,
                 news: None,
@@ -176,7 +250,9 @@ impl<'a> Pieces<'a> {
             self.hand_over(hart, out);
             self.code.clear();
             self.sites.clear();
+            self.digits.clear();
             self.starts.clear();
+            self.lately.fill((1, Start::default()));
         }
         let mut start = Start {
             first: self.code.len() as u32,
@@ -190,11 +266,13 @@ impl<'a> Pieces<'a> {
             before = Placed::after(&before, site.bits, flow, 0);
             self.code.push(before);
             self.sites.push(site);
+            self.digits.push(word(spell8(at as u32)));
             start.count += 1;
             at = at.wrapping_add(site.len.into());
             let straight = flow.is_sequential() || matches!(flow, Flow::Branch { .. });
-            // The address space ends after code that ends at its last byte.
-            if !straight || self.isa.xlen().wrap(at) != at || at == 0 {
+            // The first half of the address is the same in all of a piece; and the address
+            // space ends after code that ends at its last byte.
+            if !straight || at >> 32 != pc >> 32 {
                 break;
             }
         }

@@ -224,23 +224,21 @@ impl<'a> Log<'a> {
         cursor: &mut Cursor<'_>,
         out: &mut Out<'_, '_>,
     ) -> Result<(), Fault> {
-        let form = cursor.form(bare).map_err(|kind| (kind, cursor.at()))?;
-        match form {
-            Form::Commit {
+        let mode = cursor.committed(bare);
+        if let Some(mode) = mode.map_err(|kind| (kind, cursor.at()))? {
+            let code = cursor.code();
+            let (pc, bits, narrow) = code.map_err(|kind| (kind, cursor.at()))?;
+            let commit = Commit {
                 mode,
                 pc,
                 bits,
                 narrow,
-            } => {
-                let commit = Commit {
-                    mode,
-                    pc,
-                    bits,
-                    narrow,
-                    bare,
-                };
-                self.commit(id, &commit, cursor, out)
-            }
+                bare,
+            };
+            return self.commit(id, &commit, cursor, out);
+        }
+        let form = cursor.form(bare).map_err(|kind| (kind, cursor.at()))?;
+        match form {
             Form::Listed { pc, bits, narrow } => {
                 self.listing = true;
                 self.update();

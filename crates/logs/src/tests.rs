@@ -354,8 +354,8 @@ fn pcs_in_pieces_of_straight_line_code_are_the_same_steps() {
     let mut rng = Random::new(17);
     for round in 0..12 {
         let mut image = Image::new();
-        // From the end of the address space back, in every second image.
-        let base = [0x1000, 0u64.wrapping_sub(0x400)][round % 2];
+        // From the end of the address space back, or where the first half of addresses changes.
+        let base = [0x1000, 0u64.wrapping_sub(0x400), (1 << 32) - 0x200][round % 3];
         let mut code = Vec::new();
         while code.len() < 0x400 {
             let word: u32 = match rng.below(12) {
@@ -386,6 +386,7 @@ fn pcs_in_pieces_of_straight_line_code_are_the_same_steps() {
             text += &match rng.below(50) {
                 0 => "what\n".to_string(),
                 1 => format!("{pc:#x} # here\n"),
+                2 => format!("{:016x}\n", pc ^ 1 << 32),
                 _ => format!("{pc:016x}\n"),
             };
             pc = match rng.below(16) {

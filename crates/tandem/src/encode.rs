@@ -43,6 +43,7 @@ mod out;
 mod outside;
 mod plain;
 mod recorded;
+mod straight;
 mod trap;
 
 #[cfg(test)]
@@ -58,7 +59,14 @@ pub trait Sink {
     /// The bytes of one group, or of the end of the last.
     fn group(&mut self, bytes: &[u8]);
 
-    /// The same for the first bytes of an array. Its size is known when this is
+    /// The bytes of so many groups.
+    #[inline]
+    fn groups(&mut self, bytes: &[u8], count: u64) {
+        let _ = count;
+        self.group(bytes);
+    }
+
+    /// As [`group`](Sink::group) for the first bytes of an array. Its size is known when this is
     /// compiled: a sink that copies the whole array does so without a loop.
     #[inline]
     fn short_group<const ROOM: usize>(&mut self, bytes: &[u8; ROOM], len: usize) {
@@ -84,6 +92,11 @@ impl<S: Sink> Sink for &mut S {
     #[inline]
     fn group(&mut self, bytes: &[u8]) {
         (**self).group(bytes);
+    }
+
+    #[inline]
+    fn groups(&mut self, bytes: &[u8], count: u64) {
+        (**self).groups(bytes, count);
     }
 
     #[inline]

@@ -39,7 +39,7 @@ use self::judge::Ask;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::group::{Group, NewPc, TrapCsr};
-use crate::read::{Brief, Next, Reader};
+use crate::read::{Next, Reader, Shapes};
 use crate::register::Register;
 use crate::shadow::{Shadow, Touched};
 
@@ -97,8 +97,8 @@ struct Core {
     next: Option<Next>,
     /// Groups may be compared without becoming a `Group` (`brief`).
     has_brief: bool,
-    /// The next group, which is not read yet: what the model does next has to agree with it.
-    ahead: Option<Brief>,
+    /// Shapes of such groups.
+    shapes: Shapes,
     /// A step that is not plain, with its effects below.
     step: Option<Step>,
     effects: Effects,
@@ -117,6 +117,14 @@ struct Core {
     past: [Past; PAST],
     /// The same in order, for a report.
     ordered: [Past; PAST],
+}
+
+/// What is known of the next group, which is not read yet: what the model does next has to
+/// agree with it.
+struct Ahead {
+    shapes: Shapes,
+    /// The number of its shape.
+    group: Option<u16>,
 }
 
 /// What a group asks of the model.
@@ -153,7 +161,7 @@ impl<M: Model> Verifier<M> {
                 reader: Reader::new(config.clone()),
                 has_absent: !config.absent.registers.is_empty(),
                 has_brief: config.absent.is_empty(),
-                ahead: None,
+                shapes: Shapes::default(),
                 config,
                 options,
                 shadow,
@@ -305,11 +313,15 @@ impl Core {
         core.ready = false;
         match act {
             Act::Run => {
+                let mut ahead = Ahead {
+                    shapes: core::mem::take(&mut core.shapes),
+                    group: None,
+                };
                 // The reporter's word does not matter here.
                 let _ = model.steps(u64::MAX, &mut |step, effects| {
-                    core.watch(step, effects, bytes)
+                    core.watch(&mut ahead, step, effects, bytes)
                 });
-                core.ahead = None;
+                core.shapes = ahead.shapes;
                 match core.step.take() {
                     Some(step) => core.judge(model, Ask::Step, step, reporter),
                     None => ControlFlow::Continue(()),
@@ -426,10 +438,17 @@ impl Core {
     /// Sees a step of the model, against the group at hand; breaks when the
     /// model must not go on by itself.
     #[inline]
-    fn watch(&mut self, step: &Step, effects: &Effects, bytes: &mut &[u8]) -> ControlFlow<()> {
-        let briefly = match self.ahead.take() {
-            Some(told) => {
-                let agrees = self.agrees_briefly(&told, step, effects, bytes);
+    fn watch(
+        &mut self,
+        ahead: &mut Ahead,
+        step: &Step,
+        effects: &Effects,
+        bytes: &mut &[u8],
+    ) -> ControlFlow<()> {
+        let briefly = match ahead.group {
+            Some(number) => {
+                let shape = ahead.shapes.get(number);
+                let agrees = self.agrees_briefly(shape, step, effects, bytes);
                 if !agrees {
                     // The same as a group.
                     self.reader.next(bytes);
@@ -443,8 +462,8 @@ impl Core {
             self.effects.clone_from(effects);
             return ControlFlow::Break(());
         }
-        self.ahead = self.look_ahead(bytes);
-        if self.ahead.is_some() {
+        ahead.group = self.look_ahead(bytes, &mut ahead.shapes);
+        if ahead.group.is_some() {
             return ControlFlow::Continue(());
         }
         let next = self.reader.next(bytes);

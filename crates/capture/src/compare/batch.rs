@@ -1,7 +1,7 @@
 //! Steps on their way from one source to several threads.
 
 use hartrace_flow::{
-    Context, Effects, HartId, Mode, Observer, Placed, Step, Straight, Straights, Wants,
+    Changes, Context, Effects, HartId, Mode, Observer, Placed, Step, Straight, Straights, Wants,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,6 +53,7 @@ impl Batch {
                         count: *count,
                         // What is compared has no data trace.
                         accesses: &[],
+                        changes: Changes::NONE,
                         context: *context,
                         mode: *mode,
                         news: None,

@@ -2,8 +2,8 @@
 
 use super::{Decoder, Settings, SettingsError};
 use hartrace_flow::{
-    Access, Check, Checked, Context, Decode as _, Difference, Effects, HartId, Image, Mode,
-    Observer as _, Placed, Step, Straight, Straights, Unreported,
+    Access, Changes, Check, Checked, Context, Decode as _, Difference, Effects, HartId, Image,
+    Mode, Observer as _, Placed, Step, Straight, Straights, Unreported,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -200,6 +200,7 @@ impl Batch {
                         list: take(&mut pieces, count),
                         count: insns,
                         accesses: take(&mut accesses, accessed),
+                        changes: Changes::NONE,
                         context,
                         mode,
                         news: None,

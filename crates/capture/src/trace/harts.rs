@@ -4,7 +4,7 @@ use super::checker::Checker;
 use super::write::TandemWriter;
 use super::{Put, Settings, SettingsError, Written};
 use hartrace_flow::{
-    Checked, Difference, Effects, HartId, Image, Observer, Step, Unreported, Wants,
+    Checked, Difference, Effects, HartId, Image, Observer, Step, Straights, Unreported, Wants,
 };
 use hartrace_tandem as tandem;
 
@@ -94,7 +94,18 @@ impl<'a> Harts<'a> {
         all
     }
 
-    /// The writer of a hart; the first gets what is loaded.
+    /// The writer of a hart; there is one, since the settings have been validated.
+    #[inline]
+    fn writer(&mut self, hart: HartId) -> Option<&mut TandemWriter<'a, Put<'a>>> {
+        let current = self.writers.get(self.current);
+        if current.is_none_or(|(id, _)| *id != hart) {
+            self.enter(hart).ok()?;
+        }
+        let (_, writer) = self.writers.get_mut(self.current)?;
+        Some(writer)
+    }
+
+    /// Makes the writer of a hart the current one; the first gets what is loaded.
     #[cold]
     fn enter(&mut self, hart: HartId) -> Result<(), SettingsError> {
         if let Some(at) = self.writers.iter().position(|(id, _)| *id == hart) {
@@ -133,12 +144,14 @@ impl Observer for Harts<'_> {
     const WANTS: Wants = Wants::ALL;
 
     fn step(&mut self, hart: HartId, step: &Step, effects: &Effects) {
-        let current = self.writers.get(self.current);
-        if current.is_none_or(|(id, _)| *id != hart) && self.enter(hart).is_err() {
-            return; // the settings have been validated
-        }
-        if let Some((_, writer)) = self.writers.get_mut(self.current) {
+        if let Some(writer) = self.writer(hart) {
             writer.step(hart, step, effects);
+        }
+    }
+
+    fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if let Some(writer) = self.writer(hart) {
+            writer.straights(hart, code);
         }
     }
 

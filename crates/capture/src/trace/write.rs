@@ -14,6 +14,7 @@ use hartrace_logs::IngressCycle;
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Steps between two looks at what the encoder has sent.
@@ -56,11 +57,17 @@ pub(super) trait Source: Observer {
     /// What it needs to know of steps.
     const NEEDS: Wants;
 
+    /// Whether it takes many instructions in parts, with [`Source::part`].
+    const PARTS: bool = false;
+
     /// What was sent and lost.
     fn counters(&self) -> Counters;
 
     /// Halfwords that a hart has retired, for [`CodeRecorder`].
     fn halfwords(&self, hart: HartId) -> u64;
+
+    /// Takes those of many instructions that have these numbers.
+    fn part(&mut self, _: &Straights<'_>, _: Range<usize>) {}
 }
 
 impl<E: Encode> Source for Port<Encoder<E, Shared>> {
@@ -88,6 +95,7 @@ pub(super) struct Direct {
 
 impl Source for Direct {
     const NEEDS: Wants = Wants::ALL;
+    const PARTS: bool = true;
 
     fn counters(&self) -> Counters {
         Counters::default() // it has no queue
@@ -95,6 +103,11 @@ impl Source for Direct {
 
     fn halfwords(&self, _: HartId) -> u64 {
         0 // its code is in the trace
+    }
+
+    #[inline]
+    fn part(&mut self, code: &Straights<'_>, part: Range<usize>) {
+        self.encoder.straights(code, part, &mut self.sink);
     }
 }
 
@@ -221,6 +234,14 @@ impl tandem::Sink for Shared {
     #[inline]
     fn group(&mut self, bytes: &[u8]) {
         self.take(bytes);
+    }
+
+    #[inline]
+    fn groups(&mut self, bytes: &[u8], count: u64) {
+        let mut sent = self.0.borrow_mut();
+        sent.bytes.extend_from_slice(bytes);
+        sent.messages += count;
+        sent.total += bytes.len() as u64;
     }
 
     #[inline(always)]
@@ -441,6 +462,22 @@ impl<'a, S: Source, F: FnMut(&[u8])> StreamWriter<'a, S, F> {
         }
     }
 
+    /// Many instructions, with looks at the same places as step by step: what is handed on
+    /// together becomes a frame of a container.
+    fn parts(&mut self, code: &Straights<'_>) {
+        let count = code.count as usize;
+        let mut done = 0;
+        while done < count {
+            let now = (count - done).min((LOOK - self.steps) as usize);
+            self.source.part(code, done..done + now);
+            done += now;
+            self.steps += now as u32;
+            if self.steps == LOOK {
+                self.look(BUFFER);
+            }
+        }
+    }
+
     /// Hands on what the encoder has sent, if that is at least so much, or if the check is due.
     #[cold]
     fn look(&mut self, least: usize) {
@@ -506,8 +543,8 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
 
     #[inline]
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
-        if self.passed.is_some() {
-            // A filter has to look at each instruction.
+        if self.passed.is_some() || S::PARTS && !code.has_changes() {
+            // A filter has to look at each instruction, and so has what needs effects.
             return steps_of(self, hart, code);
         }
         if let Some(check) = &mut self.check {
@@ -518,6 +555,9 @@ impl<S: Source, F: FnMut(&[u8])> Observer for StreamWriter<'_, S, F> {
             && !recorder.knows(hart, code.news)
         {
             recorder.straights(hart, code, self.source.halfwords(hart));
+        }
+        if S::PARTS {
+            return self.parts(code);
         }
         self.source.straights(hart, code);
         self.synchronise();

@@ -6,7 +6,9 @@ use super::write::{DATA, EtraceWriter, NtraceWriter};
 use super::{ContainerWriter, Meter, Settings, SettingsError, Written};
 use hartrace_flow::erase::Dyn;
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants};
+use hartrace_flow::{
+    Effects, HartId, Image, Observer, PortConfig, Step, Straights, Wants, steps_of,
+};
 use hartrace_isa::Isa;
 use hartrace_logs::IngressCycle;
 use hartrace_tandem as tandem;
@@ -202,6 +204,10 @@ impl Observer for TraceWriter<'_> {
     }
 
     fn straights(&mut self, hart: HartId, code: &Straights<'_>) {
+        if code.has_changes() && !matches!(self.writer, Writer::Tandem(_)) {
+            // The others take no more than accesses.
+            return steps_of(self, hart, code);
+        }
         match &mut self.writer {
             Writer::Ntrace(writer) => writer.straights(hart, code),
             Writer::Etrace(writer) => writer.straights(hart, code),

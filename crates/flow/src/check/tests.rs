@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Cause, Context, Exit, Insn, Mode, Placed, Reason, Run, Straight, TrapStep};
+use crate::{Cause, Changes, Context, Exit, Insn, Mode, Placed, Reason, Run, Straight, TrapStep};
 use alloc::format;
 use alloc::vec::Vec;
 use hartrace_isa::Flow;
@@ -556,6 +556,7 @@ fn straight_line_code_is_expected_like_its_instructions() {
     ];
     let all = Straights {
         accesses: &[],
+        changes: Changes::NONE,
         code: &code,
         list: &list,
         count: Straight::count_all(&list),

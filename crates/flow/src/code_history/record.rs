@@ -453,7 +453,7 @@ mod tests {
     use hartrace_isa::{Flow, Isa};
 
     use super::*;
-    use crate::{Context, Mode};
+    use crate::{Changes, Context, Mode};
 
     const NOP: u32 = 0x0001;
     const RET: u32 = 0x8082;
@@ -477,6 +477,7 @@ mod tests {
             list: &[piece],
             count: count.into(),
             accesses: &[],
+            changes: Changes::NONE,
             context: Context(0),
             mode: Mode::M,
             news,

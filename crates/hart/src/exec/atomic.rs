@@ -139,7 +139,7 @@ impl<O: Observer> Frame<'_, O> {
             Ok((paddr, port.read(paddr, len).ok_or(fault)?))
         })?;
         self.cpu.reservation = Some(paddr);
-        self.report.access(Access {
+        self.access(Access {
             kind: AccessKind::Load,
             size: len.trailing_zeros() as u8,
             addr,
@@ -177,7 +177,7 @@ impl<O: Observer> Frame<'_, O> {
         })?;
         self.cpu.reservation = None;
         let mask = u64::MAX >> (64 - 8 * len);
-        self.report.access(Access {
+        self.access(Access {
             kind: if success {
                 AccessKind::Store
             } else {
@@ -210,7 +210,7 @@ impl<O: Observer> Frame<'_, O> {
             let event = port.write(paddr, len, new).ok_or(fault)?;
             Ok::<_, Exception>((paddr, old, new, event))
         })?;
-        self.report.access(Access {
+        self.access(Access {
             kind,
             size: len.trailing_zeros() as u8,
             addr,
@@ -273,7 +273,7 @@ impl<O: Observer> Frame<'_, O> {
         let swapped = old == expected;
         for at in offsets {
             let value = |whole: u128| (whole >> (8 * at) & mask(part)) as u64;
-            self.report.access(Access {
+            self.access(Access {
                 kind: match swapped {
                     true => AccessKind::AtomicSwap,
                     false => AccessKind::Load,

@@ -40,7 +40,7 @@ impl<O: Observer> Frame<'_, O> {
         let size = self.cpu.cache_block;
         let base = addr & !(size - 1);
         for at in (0..size).step_by(PIECE as usize) {
-            self.report.access(Access {
+            self.access(Access {
                 kind: AccessKind::Store,
                 size: PIECE.trailing_zeros() as u8,
                 addr: base + at,

@@ -130,14 +130,14 @@ impl<O: Observer> Frame<'_, O> {
             self.cpu.f[usize::from(register & 31)] = value;
         }
         self.cpu.unwritten &= !(1 << (register & 31));
-        self.report.reg(RegId::F(register & 31), value);
+        self.reg(RegId::F(register & 31), value);
         self.dirty::<W>();
     }
 
     #[inline(always)]
     fn dirty<W: Width>(&mut self) {
         if self.cpu.dirty_float() {
-            self.report.csr(csr::MSTATUS, W::unsigned(self.cpu.mstatus));
+            self.csr(csr::MSTATUS, W::unsigned(self.cpu.mstatus));
         }
     }
 
@@ -147,7 +147,7 @@ impl<O: Observer> Frame<'_, O> {
         if flags.0 != 0 {
             self.dirty::<W>();
             self.cpu.fflags |= flags.0;
-            self.report.csr(csr::FFLAGS, self.cpu.fflags.into());
+            self.csr(csr::FFLAGS, self.cpu.fflags.into());
         }
     }
 

@@ -5,8 +5,11 @@ use hartrace_flow::{
     Access, AccessKind, CsrWrite, Effects, Mode, Observer, RegId, RegWrite, Wants,
 };
 
+use hartrace_isa::csr::FFLAGS;
+
 use crate::access::Port;
 use crate::bus::Bus;
+use crate::changes::Collected;
 use crate::code::Micro;
 use crate::cpu::{Cpu, Exception, SINK, cause};
 use crate::memory::{Memory, PAGE};
@@ -58,12 +61,19 @@ impl<O: Observer> Report<'_, O> {
     }
 }
 
+/// Whether changes are reported with many instructions at once.
+pub(crate) const fn collects<O: Observer>() -> bool {
+    O::WANTS.contains(Wants::CHANGES)
+}
+
 /// What only `exec` needs to know about the hart while it runs.
 pub(crate) struct Frame<'a, O> {
     pub(crate) cpu: &'a mut Cpu,
     pub(crate) tlb: &'a mut Tlb,
     pub(crate) bus: &'a mut Bus,
     pub(crate) report: Report<'a, O>,
+    /// What straight-line code changed, which is reported later.
+    pub(crate) changes: &'a mut Collected,
     pub(crate) misaligned: bool,
     /// The integer registers.
     x: &'a mut [u64; 256],
@@ -82,7 +92,7 @@ impl<'a, O: Observer> Frame<'a, O> {
         cpu: &'a mut Cpu,
         tlb: &'a mut Tlb,
         bus: &'a mut Bus,
-        report: Report<'a, O>,
+        (report, changes): (Report<'a, O>, &'a mut Collected),
         misaligned: bool,
         x: &'a mut [u64; 256],
     ) -> Frame<'a, O> {
@@ -97,6 +107,7 @@ impl<'a, O: Observer> Frame<'a, O> {
             tlb,
             bus,
             report,
+            changes,
             misaligned,
             x,
             ram: Vec::new(),
@@ -135,6 +146,56 @@ impl<'a, O: Observer> Frame<'a, O> {
         result
     }
 
+    /// Reports a register that the instruction wrote.
+    #[inline(always)]
+    pub(super) fn reg(&mut self, reg: RegId, value: u64) {
+        if const { collects::<O>() } {
+            let change = self.changes.current();
+            if change.reg.is_none() {
+                change.reg = Some(RegWrite { reg, value });
+                return;
+            }
+            self.changes.widen(self.report.effects);
+        }
+        self.report.reg(reg, value);
+    }
+
+    /// Reports a CSR.
+    #[inline(always)]
+    pub(super) fn csr(&mut self, csr: u16, value: u64) {
+        if const { collects::<O>() } {
+            let change = self.changes.current();
+            if csr == FFLAGS && change.fflags.is_none() {
+                change.fflags = Some(value as u8);
+                return;
+            }
+            self.changes.widen(self.report.effects);
+        }
+        self.report.csr(csr, value);
+    }
+
+    /// Reports an access.
+    #[inline(always)]
+    pub(super) fn access(&mut self, access: Access) {
+        if const { collects::<O>() } {
+            let change = self.changes.current();
+            if change.access.is_none() {
+                change.access = Some(access);
+                return;
+            }
+            self.changes.widen(self.report.effects);
+        }
+        self.report.access(access);
+    }
+
+    /// The instruction has retired, and its piece will be reported later.
+    #[inline(always)]
+    pub(super) fn keep_changes(&mut self) {
+        if const { collects::<O>() } {
+            self.changes.keep(self.report.effects);
+        }
+    }
+
     /// Executes a CSR instruction, if that does not concern the whole hart.
     pub(super) fn try_csr(&mut self, op: &Micro, bits: u32, cycles: u64) -> Tried {
         system::try_csr(self.cpu, self.tlb, self.bus, self.x, op, bits, cycles)
@@ -165,7 +226,7 @@ impl<'a, O: Observer> Frame<'a, O> {
         } else {
             self.load_slowly::<N>(addr, cycles)?
         };
-        self.report.access(Access {
+        self.access(Access {
             kind: AccessKind::Load,
             size: N.trailing_zeros() as u8,
             addr,
@@ -207,7 +268,7 @@ impl<'a, O: Observer> Frame<'a, O> {
         } else {
             self.store_slowly::<N>(addr, value, cycles)?
         };
-        self.report.access(Access {
+        self.access(Access {
             kind: AccessKind::Store,
             size: N.trailing_zeros() as u8,
             addr,
@@ -226,6 +287,15 @@ impl<'a, O: Observer> Frame<'a, O> {
         value: u64,
         cycles: u64,
     ) -> Result<(bool, u64), Exception> {
+        let offset = addr.wrapping_sub(self.base) as usize;
+        if let Some(bytes) = self.ram.get_mut(offset..offset.wrapping_add(N))
+            && addr.is_multiple_of(N as u64)
+        {
+            // Memory at hand, in a page with code.
+            put::<N>(bytes, value);
+            let frame = (offset as u64 / PAGE) as u32;
+            return Ok((self.bus.note_store(addr, frame, N as u64), addr));
+        }
         let done = self.with_port(cycles, |port| port.store(addr, N as u64, value))?;
         Ok((done.event, done.paddr))
     }
@@ -240,7 +310,7 @@ impl<'a, O: Observer> Frame<'a, O> {
             self.x[usize::from(rd)] = value;
         }
         if const { O::WANTS.contains(Wants::REGS) } && rd != SINK {
-            self.report.reg(RegId::X(rd), W::unsigned(value));
+            self.reg(RegId::X(rd), W::unsigned(value));
         }
     }
 

@@ -1,13 +1,14 @@
 //! What observers are told (the contract of `hartrace_flow::Observer`).
 
 use hartrace_flow::{
-    Access, AccessKind, Effects, HartId, Mode, Observer, RegId, Signal, Step, Wants,
+    Access, AccessKind, Effects, HartId, Mode, Model as _, Observer, RegId, Signal, Step, Wants,
 };
 use hartrace_hart::ContextSource;
 use hartrace_isa::Xlen;
 
 use crate::asm::*;
 use crate::bench::{BASE, Bench, DATA, HANDLER, Recorder, csr, csr_writes, status, virt};
+use crate::swaps::amocas;
 
 /// Keeps what it is told, wanting only some of it.
 struct Watch<const WHAT: u8>(Vec<(Step, Effects)>);
@@ -135,6 +136,63 @@ fn steps_have_no_gaps() {
             Step::Signal(_) => {}
         }
     }
+}
+
+/// The steps of a run, in which many are reported at once, and those of a model, which makes
+/// them one by one.
+fn together_and_alone(bench: impl Fn() -> Bench, steps: usize) {
+    let together = bench().steps(steps as u64);
+    let mut alone = Vec::new();
+    let mut b = bench();
+    while alone.len() < together.len() {
+        let mut effects = Effects::NONE;
+        let step = b.m.step(&mut effects);
+        alone.push((step, effects));
+    }
+    assert!(together.len() >= steps);
+    for (index, (a, b)) in together.iter().zip(&alone).enumerate() {
+        assert_eq!(a, b, "step {index}");
+    }
+}
+
+/// More instructions than are reported together; those that change much among them.
+#[test]
+fn effects_of_many_instructions_are_those_of_each() {
+    together_and_alone(everything, 2000);
+    let floating = || {
+        let mut b = Bench::rv64();
+        b.status(status::FS_INITIAL);
+        b.set_x(A5, DATA);
+        b.set_f(1, 1f64.to_bits());
+        b.set_f(2, 3f64.to_bits());
+        let mut code = vec![
+            fsd(1, 0, A5),
+            fld(3, 0, A5),
+            fadd_d(4, 1, 2, 7),
+            fdiv_d(5, 1, 2, 7),
+            lr_w(A0, A5),
+            sc_w(A1, A0, A5),
+            sb(A1, 3, A5),
+            lbu(ZERO, 3, A5),
+        ];
+        code.extend([amoadd_d(A3, A0, A5); 20]);
+        code.extend([addi(A0, A0, 1); 60]);
+        code.push(jal(ZERO, -4 * code.len() as i64));
+        b.code(BASE, &code);
+        b
+    };
+    together_and_alone(floating, 1500);
+    let small = || {
+        let mut b = Bench::isa("rv64imac_zicsr_zcmp_zacas");
+        b.set_x(SP, DATA + 0x400);
+        b.set_x(A5, DATA);
+        b.code(BASE, &[amocas(4, A0, A2, A5), amocas(4, A0, A2, A5)]);
+        let stack = |what| cm_stack(what, 8, 1);
+        b.halfwords(BASE + 8, &[stack(Stack::Push), stack(Stack::Pop)]);
+        b.code(BASE + 12, &[jal(ZERO, -12)]);
+        b
+    };
+    together_and_alone(small, 1000);
 }
 
 #[test]

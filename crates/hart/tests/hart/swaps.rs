@@ -7,7 +7,7 @@ use crate::asm::*;
 use crate::bench::{BASE, Bench, DATA, WIDTHS, status};
 
 /// `amocas`, by log2 of its size.
-fn amocas(size: u32, rd: u32, rs2: u32, rs1: u32) -> u32 {
+pub(crate) fn amocas(size: u32, rd: u32, rs2: u32, rs1: u32) -> u32 {
     r_type(0x2f, size, 0x05 << 2, rd, rs1, rs2)
 }
 

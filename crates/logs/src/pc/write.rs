@@ -10,8 +10,9 @@ use hartrace_isa::{Flow, Isa, Xlen};
 use crate::Put;
 use crate::text::{PAIRS, spell16};
 
-/// Lines gathered before they are handed on.
-const LINES: usize = 2048;
+/// Bytes gathered before they are handed on: no fewer than files buffer, so that they are not
+/// copied there.
+const GATHERED: usize = 1 << 16;
 
 /// Bytes of a line: its digits and the end of the line.
 const LINE64: usize = 17;
@@ -44,7 +45,7 @@ impl<'a> PcWriter<'a> {
         };
         PcWriter {
             sink: Box::new(sink),
-            buffer: vec![b'\n'; LINES * line],
+            buffer: vec![b'\n'; GATHERED.next_multiple_of(line)],
             used: 0,
             speller: Speller::default(),
             xlen,
@@ -220,7 +221,7 @@ mod tests {
             let mut writer = PcWriter::new(xlen, |bytes| written.extend_from_slice(bytes));
             let mut wanted = String::new();
             let mut random = hartrace_testkit::Random::new(1);
-            for _ in 0..3 * LINES {
+            for _ in 0..3 * GATHERED / LINE32 {
                 let pc = match random.below(2) {
                     0 => random.draw(),
                     _ => random.bits(20),

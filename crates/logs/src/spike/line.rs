@@ -25,18 +25,10 @@ pub(super) const DEBUGGER_HALTED: &[u8] = b"halted";
 pub(super) const DEBUGGER_RESUMED: &[u8] = b"resumed";
 pub(super) const DEBUGGER_WROTE: &[u8] = b"wrote";
 
-/// What a line says.
+/// What a line says that is no commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// An instruction retired; its effects are the rest of the line.
-    Commit {
-        mode: Mode,
-        pc: u64,
-        bits: u32,
-        /// XLEN is 32.
-        narrow: bool,
-    },
-    /// An instruction is about to execute.
+    /// An instruction is about to execute; `narrow`: XLEN is 32.
     Listed { pc: u64, bits: u32, narrow: bool },
     /// The same, and it is the first of a handler.
     Interrupted { pc: u64 },
@@ -201,27 +193,28 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What the line says after the hart's number.
+    /// The mode that the line of a commit has after the hart's number: an instruction
+    /// retired. Its code is next ([`Cursor::code`]), and then its effects.
+    #[inline(always)]
+    pub(super) fn committed(&mut self, bare: bool) -> Result<Option<Mode>, LineErrorKind> {
+        let [digit, b' ', b'0', ..] = *self.rest else {
+            return Ok(None);
+        };
+        let mode = match digit {
+            b'0' => Mode::U,
+            b'1' => Mode::S,
+            b'3' => Mode::M,
+            b'4'..=b'7' if bare => Mode::D,
+            _ => return Err(Kind::Privilege),
+        };
+        self.rest = self.rest.get(2..).unwrap_or_default();
+        Ok(Some(mode))
+    }
+
+    /// What any other line says after the hart's number.
     #[inline]
     pub(super) fn form(&mut self, bare: bool) -> Result<Form, LineErrorKind> {
         match *self.rest {
-            [digit, b' ', b'0', ..] => {
-                let mode = match digit {
-                    b'0' => Mode::U,
-                    b'1' => Mode::S,
-                    b'3' => Mode::M,
-                    b'4'..=b'7' if bare => Mode::D,
-                    _ => return Err(Kind::Privilege),
-                };
-                self.rest = self.rest.get(2..).unwrap_or_default();
-                let (pc, bits, narrow) = self.code()?;
-                Ok(Form::Commit {
-                    mode,
-                    pc,
-                    bits,
-                    narrow,
-                })
-            }
             [b'0', b'x', ..] => {
                 let (pc, bits, narrow) = self.code()?;
                 Ok(match self.interrupt {
@@ -234,9 +227,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `0xPC (0xINSN)`.
-    #[inline]
-    fn code(&mut self) -> Result<(u64, u32, bool), LineErrorKind> {
+    /// `0xPC (0xINSN)`; and whether XLEN is 32. Inlined, since a result of this size would go
+    /// through memory, where it is read before it has arrived.
+    #[inline(always)]
+    pub(super) fn code(&mut self) -> Result<(u64, u32, bool), LineErrorKind> {
         let (pc, digits) = self.hex().ok_or(Kind::Hex)?;
         let narrow = match digits {
             8 => true,

@@ -26,6 +26,12 @@ impl Out {
         self.len = 0;
     }
 
+    /// All the room there is.
+    #[inline]
+    pub(super) fn all(&mut self) -> &mut [u8; ROOM] {
+        &mut self.bytes
+    }
+
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()

@@ -5,7 +5,7 @@
 //! operation), perhaps one load or store. The general encoder writes the same bytes item
 //! by item.
 
-use hartrace_flow::{Access, AccessKind, Effects, Insn, RegId};
+use hartrace_flow::{Access, AccessKind, CsrWrite, Effects, Insn, RegId, RegWrite};
 
 use super::{Encoder, Sink, mode_code};
 use crate::config::{Addresses, Config, MemoryStyle, PcForm, PcStyle};
@@ -26,9 +26,20 @@ pub(super) struct Plain {
 
 /// A group on its way. Its length is not beside the bytes, so that it can stay in a
 /// register.
-struct Line<'b> {
-    bytes: &'b mut [u8; ROOM],
-    len: usize,
+pub(super) struct Line<'b> {
+    pub(super) bytes: &'b mut [u8; ROOM],
+    pub(super) len: usize,
+}
+
+/// What is in such a group.
+pub(super) struct Group<'a> {
+    /// The instruction, of two or four bytes.
+    pub(super) bits: u32,
+    /// Where it led to, if not to the next one.
+    pub(super) to: Option<u64>,
+    pub(super) reg: Option<&'a RegWrite>,
+    pub(super) csr: Option<CsrWrite>,
+    pub(super) access: Option<&'a Access>,
 }
 
 impl Line<'_> {
@@ -37,8 +48,56 @@ impl Line<'_> {
     fn put(&mut self, width: usize, value: u64) {
         if let Some(to) = self.bytes.get_mut(self.len..self.len + 8) {
             to.copy_from_slice(&value.to_le_bytes());
-            self.len += width;
+            // The least that the compiler has to know, so as to check no more than once.
+            self.len += width.min(8);
         }
+    }
+
+    /// A whole group. If it cannot be written here, what was put of it is to be dropped.
+    #[inline(always)]
+    pub(super) fn group(&mut self, plain: Plain, group: &Group<'_>) -> bool {
+        let (len, opcode) = match group.bits & 3 {
+            3 => (5, 17),
+            _ => (3, 16),
+        };
+        let insn = opcode | u64::from(group.bits) << 8;
+        // Begin and increment, or the new pc.
+        match group.to {
+            None => self.put(2 + len, 0x0301 | insn << 16),
+            Some(to) => {
+                self.put(3, 0x000a_0701);
+                self.put(plain.xlen, to);
+                self.put(len, insn);
+            }
+        }
+        if let Some(write) = group.reg {
+            let width = match write.reg {
+                RegId::X(1..) => plain.xlen,
+                RegId::F(_) if plain.flen > 0 => plain.flen,
+                RegId::X(0) | RegId::F(_) => return false,
+            };
+            let number = Register::from(write.reg).number();
+            self.put(3, 4 | u64::from(number) << 8);
+            self.put(width, write.value);
+        }
+        if let Some(write) = group.csr {
+            let number = Register::csr(write.csr).number();
+            self.put(3, 4 | u64::from(number) << 8);
+            self.put(plain.xlen, write.value);
+        }
+        if let Some(access) = group.access {
+            if !is_plain(access, group.bits) {
+                return false;
+            }
+            self.put(2, 0x0307);
+            self.put(plain.eaddr, access.addr);
+            if let (AccessKind::Store, Some(data)) = (access.kind, access.data) {
+                self.put(2, 0x0407 + (u64::from(access.size) << 8));
+                self.put(1 << access.size, data);
+            }
+        }
+        self.put(1, 2);
+        true
     }
 }
 
@@ -89,58 +148,26 @@ impl Encoder {
         if !here || self.outside.is_some() || others || len > 4 {
             return false;
         }
+        let (reg, csr, access) = match (&*effects.regs, &*effects.csrs, &*effects.accesses) {
+            ([_, _, ..], _, _) | (_, [_, _, ..], _) | (_, _, [_, _, ..]) => return false,
+            (regs, csrs, accesses) => (regs.first(), csrs.first().copied(), accesses.first()),
+        };
+        let sequential = insn.next == self.config.xlen.wrap(insn.end());
+        let group = Group {
+            bits: insn.bits,
+            to: (!sequential).then_some(insn.next),
+            reg,
+            csr,
+            access,
+        };
         let mut bytes = [0; ROOM];
         let mut line = Line {
             bytes: &mut bytes,
             len: 0,
         };
-        // Begin and increment, or the new pc.
-        if insn.next == self.config.xlen.wrap(insn.end()) {
-            line.put(2, 0x0301);
-        } else {
-            line.put(3, 0x000a_0701);
-            line.put(plain.xlen, insn.next);
+        if !line.group(plain, &group) {
+            return false;
         }
-        match len {
-            2 => line.put(3, 16 | u64::from(insn.bits as u16) << 8),
-            _ => line.put(5, 17 | u64::from(insn.bits) << 8),
-        }
-        match &*effects.regs {
-            [] => {}
-            [write] => {
-                let width = match write.reg {
-                    RegId::X(1..) => plain.xlen,
-                    RegId::F(_) if plain.flen > 0 => plain.flen,
-                    RegId::X(0) | RegId::F(_) => return false,
-                };
-                let number = Register::from(write.reg).number();
-                line.put(3, 4 | u64::from(number) << 8);
-                line.put(width, write.value);
-            }
-            _ => return false,
-        }
-        match &*effects.csrs {
-            [] => {}
-            [write] => {
-                let number = Register::csr(write.csr).number();
-                line.put(3, 4 | u64::from(number) << 8);
-                line.put(plain.xlen, write.value);
-            }
-            _ => return false,
-        }
-        match &*effects.accesses {
-            [] => {}
-            [access] if is_plain(access, insn.bits) => {
-                line.put(2, 0x0307);
-                line.put(plain.eaddr, access.addr);
-                if let (AccessKind::Store, Some(data)) = (access.kind, access.data) {
-                    line.put(2, 0x0407 + (u64::from(access.size) << 8));
-                    line.put(1 << access.size, data);
-                }
-            }
-            _ => return false,
-        }
-        line.put(1, 2);
         self.counters.groups += 1;
         let len = line.len;
         self.counters.bytes += len as u64;

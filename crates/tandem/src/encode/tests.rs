@@ -18,6 +18,7 @@ mod logs;
 mod partial;
 mod random;
 mod signals;
+mod straight;
 mod widths;
 
 /// A step and what it changed.

@@ -7,111 +7,106 @@ use hartrace_flow::{Access, AccessKind, Effects, Step};
 use super::report::Kind;
 use super::{Core, Past};
 use crate::follow::Follower;
-use crate::read::Brief;
+use crate::read::{ROOM, Shape, Shapes};
 use crate::register::Register;
 
 impl Core {
-    /// The group that comes next, if it is a brief one and may be compared while the
-    /// model runs on, as [`Act::Run`](super::Act::Run) says of other groups.
+    /// The number of the shape of the group that comes next, if it is a brief one and may be
+    /// compared while the model runs on, as [`Act::Run`](super::Act::Run) says of other
+    /// groups.
     #[inline(always)]
-    pub(super) fn look_ahead(&self, bytes: &[u8]) -> Option<Brief> {
+    pub(super) fn look_ahead(&self, bytes: &[u8], shapes: &mut Shapes) -> Option<u16> {
         if !self.has_brief || self.disputes.open || self.is_over() {
             return None;
         }
-        let told = self.reader.peek(bytes)?;
-        let plain = self.fresh.is_empty() || told.bits & 0x7f != 0x73;
-        (plain && self.shadow.pc.is_some()).then_some(told)
+        let number = self.reader.peek(bytes, self.shadow.pc?, shapes)?;
+        let plain = self.fresh.is_empty() || shapes.get(number).bits & 0x7f != 0x73;
+        plain.then_some(number)
     }
 
-    /// Whether an instruction did what this group says, which is at the start of
+    /// Whether an instruction did what a group of this shape says, which is at the start of
     /// `bytes`. If so, the shadow has it, too, and the group is read; otherwise nothing
     /// has changed.
     #[inline(always)]
     pub(super) fn agrees_briefly(
         &mut self,
-        told: &Brief,
+        shape: &Shape,
         step: &Step,
         effects: &Effects,
         bytes: &mut &[u8],
     ) -> bool {
-        let Step::Insn(insn) = step else {
+        let (Step::Insn(insn), Some(window)) = (step, bytes.first_chunk::<ROOM>()) else {
             return false;
         };
-        let next = match told.to {
-            Some(to) => to,
-            None => Follower::at(self.config.xlen, None).after(insn.pc, told.insn_len),
+        let next = match shape.to {
+            Some(to) => to.value(window),
+            None => Follower::at(self.config.xlen, None).after(insn.pc, shape.insn_len),
         };
         let odd = effects.mode.is_some() | effects.incomplete;
-        if told.bits != insn.bits || next != insn.next || odd {
+        if shape.bits != insn.bits || next != insn.next || odd {
             return false;
         }
-        match (&effects.regs[..], told.reg) {
-            ([], None) => {}
-            ([write], Some((register, value)))
-                if Register::from(write.reg) == register
-                    && self.shadow.fits(register, write.value) == value => {}
+        let reg = match (&effects.regs[..], shape.reg) {
+            ([], None) => None,
+            ([write], Some((register, field))) => {
+                let value = field.value(window);
+                let same = Register::from(write.reg) == register;
+                if !same || self.shadow.fits(register, write.value) != value {
+                    return false;
+                }
+                Some((register, value))
+            }
             _ => return false,
-        }
-        let csr = told.has_csr() | !effects.csrs.is_empty();
-        if csr && !self.agrees_on_csr(told, effects, bytes) {
-            return false;
-        }
+        };
+        let csr = match (&effects.csrs[..], shape.csr) {
+            ([], None) => None,
+            ([write], Some((register, field))) => {
+                let value = field.value(window);
+                let same = write.csr == register.number() && write.value == value;
+                if !same || self.options.volatile.bits(register) != 0 {
+                    return false;
+                }
+                Some((register, value))
+            }
+            _ => return false,
+        };
         let store = match &effects.accesses[..] {
-            [] if told.addr.is_none() && told.store.is_none() => None,
-            [access] if self.is_told(access, told) => {
+            [] if shape.addr.is_none() && shape.store.is_none() => None,
+            [access] if self.is_told(access, shape, window) => {
                 Some(access).filter(|access| access.kind == AccessKind::Store)
             }
             _ => return false,
         };
-        self.accept_brief(told, store);
-        if csr {
-            self.accept_csr(told, bytes);
+        self.accept_brief(reg, store);
+        if let Some((register, value)) = csr {
+            // It is not volatile.
+            self.shadow.set(register, value, &mut |_| {});
+            self.counters.compare(Kind::Csr, 1);
         }
         let past = Past {
             insn: self.counters.instructions() - 1,
             group: self.reader.groups(),
             at: self.reader.offset(),
             pc: insn.pc,
-            bits: told.bits,
+            bits: shape.bits,
         };
         self.remember(past);
         self.shadow.pc = Some(next);
-        self.reader.skip(told, bytes);
+        self.reader.skip(shape, bytes);
         true
-    }
-
-    /// Whether a group says the same of the only CSR that was written.
-    #[cold]
-    fn agrees_on_csr(&self, told: &Brief, effects: &Effects, bytes: &[u8]) -> bool {
-        match (&effects.csrs[..], self.reader.csr(told, bytes)) {
-            ([write], Some((register, value))) => {
-                write.csr == register.number()
-                    && write.value == value
-                    && self.options.volatile.bits(register) == 0
-            }
-            _ => false,
-        }
-    }
-
-    /// The shadow has the CSR, too.
-    #[cold]
-    fn accept_csr(&mut self, told: &Brief, bytes: &[u8]) {
-        if let Some((register, value)) = self.reader.csr(told, bytes) {
-            // It is not volatile.
-            self.shadow.set(register, value, &mut |_| {});
-            self.counters.compare(Kind::Csr, 1);
-        }
     }
 
     /// Whether a group says this of an access: a load, or a store without side effects.
     #[inline(always)]
-    fn is_told(&self, access: &Access, told: &Brief) -> bool {
-        told.addr.is_none_or(|addr| addr == access.addr)
-            && match (told.store, access.kind) {
+    fn is_told(&self, access: &Access, shape: &Shape, window: &[u8; ROOM]) -> bool {
+        shape
+            .addr
+            .is_none_or(|addr| addr.value(window) == access.addr)
+            && match (shape.store, access.kind) {
                 (None, AccessKind::Load) => true,
                 (Some((size, data)), AccessKind::Store) => {
                     size == access.size
-                        && access.data == Some(data)
+                        && access.data == Some(data.value(window))
                         && !self.mailbox.minds(access.paddr.unwrap_or(access.addr))
                 }
                 _ => false,
@@ -120,8 +115,8 @@ impl Core {
 
     /// Puts what both agree on into the shadow and the counters.
     #[inline(always)]
-    fn accept_brief(&mut self, told: &Brief, store: Option<&Access>) {
-        if let Some((register, value)) = told.reg {
+    fn accept_brief(&mut self, reg: Option<(Register, u64)>, store: Option<&Access>) {
+        if let Some((register, value)) = reg {
             let same = self.shadow.last(register) == value;
             self.unchanged = self.unchanged.saturating_add(same.into());
             self.shadow.put(register, value);
@@ -131,9 +126,10 @@ impl Core {
             };
             self.counters.compare(kind, 1);
         }
-        if let (Some(access), Some((size, data))) = (store, told.store) {
+        if let Some(access) = store {
             let addr = access.paddr.unwrap_or(access.addr);
-            self.shadow.memory.write(addr, 1 << size, data);
+            let data = access.data.unwrap_or(0);
+            self.shadow.memory.write(addr, 1 << access.size, data);
             self.counters.compare(Kind::Store, 1);
         }
         self.counters.compare(Kind::Insn, 1);

@@ -3,7 +3,7 @@ use super::super::{Format, TraceWriter, WriteOptions, Written};
 use super::*;
 use crate::config::Config;
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Insn, SpaceId};
+use hartrace_flow::{Changes, Insn, SpaceId};
 use hartrace_isa::{Flow, Isa, Xlen};
 use hartrace_testkit::Random;
 
@@ -54,6 +54,7 @@ fn written(format: Format, image: &Image, beside: bool, rounds: u64) -> (Written
                 list: &list,
                 count: count.into(),
                 accesses: &[],
+                changes: Changes::NONE,
                 context: Context(0),
                 mode: Mode::M,
                 news: None,

@@ -71,7 +71,7 @@ fn effects(rng: &mut Random, xlen: Xlen) -> Effects {
 }
 
 /// Steps that lead from one to the next, with signals between.
-fn walk(rng: &mut Random, xlen: Xlen) -> Vec<Did> {
+pub(super) fn walk(rng: &mut Random, xlen: Xlen) -> Vec<Did> {
     let mut steps = Vec::new();
     let (mut pc, mut mode) = (0x8000_0000, Mode::M);
     for _ in 0..60 {
@@ -131,7 +131,7 @@ fn walk(rng: &mut Random, xlen: Xlen) -> Vec<Did> {
     steps
 }
 
-fn config(rng: &mut Random) -> Config {
+pub(super) fn config(rng: &mut Random) -> Config {
     let xlen = rng.one_of([Xlen::Rv32, Xlen::Rv64]);
     let two = rng.below(5) == 0;
     let addresses = [
