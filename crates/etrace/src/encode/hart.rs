@@ -140,9 +140,11 @@ pub struct Hart {
 
     /// Data trace.
     pub(super) data: Option<Box<DataEncoder>>,
-    /// It matters when packets are sent: the queue may be full of data packets, or they
-    /// have timestamps.
+    /// It matters in which order instructions and accesses come: the queue may be full of
+    /// data packets, or packets of both kinds have timestamps.
     pub(super) timed: bool,
+    /// Packets have timestamps.
+    pub(super) stamped: bool,
     /// Data packets were lost, and no packet has reported it.
     pub(super) data_lost: bool,
 
@@ -162,6 +164,7 @@ pub struct Hart {
 
 impl Hart {
     pub(super) fn with_filter(config: &Config, filter: Filter, id: HartId) -> Hart {
+        let stamped = config.encapsulation.time_bytes > 0;
         Hart {
             id,
             readiness: Readiness::Busy,
@@ -196,8 +199,8 @@ impl Hart {
                 .implicit_exception
                 .then(|| Vectors::new(config.trap_vectors, config.xlen)),
             data: DataEncoder::new(config).map(Box::new),
-            timed: config.data.is_some() && config.queue.is_some()
-                || config.encapsulation.time_bytes > 0,
+            timed: config.data.is_some() && (config.queue.is_some() || stamped),
+            stamped,
             data_lost: false,
             running: false,
             enabled: !config.starts_disabled,

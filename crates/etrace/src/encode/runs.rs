@@ -1,9 +1,7 @@
 //! The encoder of one hart: blocks put together.
 
 use hartrace_flow::encode::Gathered;
-use hartrace_flow::{
-    IngressRun, IngressRuns, PassRuns, Passing, Placed, PushOutcomes, Role, Tally,
-};
+use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, PushOutcomes, Role, Tally};
 use hartrace_isa::Itype;
 
 use super::Sink;
@@ -32,13 +30,19 @@ impl Hart {
             return 0;
         }
         if self.prediction.is_some() | self.targets.is_some() | self.returns.is_some() {
-            return self.take_modal_runs(config, runs, sink);
+            return match self.stamped {
+                true => 0,
+                false => self.take_modal_runs(config, runs, sink),
+            };
         }
         let mut taken = 0;
         loop {
-            taken += self.pass_runs(config, &mut runs, sink);
+            // This does not look at the time of each packet.
+            if !self.stamped {
+                taken += self.pass_runs(config, &mut runs, sink);
+            }
             let Some(run) = runs.next() else { break };
-            if !self.take_run(config, run, runs.first(&run), sink) {
+            if !self.take_run(config, run, &runs, sink) {
                 break;
             }
             taken += 1;
@@ -142,7 +146,7 @@ impl Hart {
         &mut self,
         config: &Config,
         run: IngressRun<'_>,
-        first: Placed,
+        runs: &IngressRuns<'_>,
         sink: &mut impl Sink,
     ) -> bool {
         if !self.is_calm(config, run.halfwords()) {
@@ -164,18 +168,19 @@ impl Hart {
             if run.is_single() {
                 self.due = Some(Due::Target);
             } else {
-                if first.is_branch() {
+                if runs.first(&run).is_branch() {
                     branches -= 1;
                     push_branches(&mut self.map, 1, false);
                 }
                 self.cur.addr = run.addr();
+                self.cur.time = runs.first_time(&run);
                 self.report_target(config, sink);
                 self.before = Before::Plain;
             }
         } else {
             self.before = Before::Plain;
         }
-        self.push_all(config, branches, run, sink);
+        self.push_all(config, branches, (run, runs), sink);
         self.told = false;
         self.jumps = run.itype().is_uninferable();
         self.halfwords += run.halfwords();
@@ -217,18 +222,20 @@ impl Hart {
         &mut self,
         config: &Config,
         mut branches: u8,
-        run: IngressRun<'_>,
+        (run, runs): (IngressRun<'_>, &IngressRuns<'_>),
         sink: &mut impl Sink,
     ) {
         while self.map.count + branches > FULL {
             let room = FULL - self.map.count;
             push_branches(&mut self.map, room, false);
             branches -= room;
+            self.cur.time = runs.branch_time(&run, run.branches() - branches);
             self.full_map(config, sink);
         }
         push_branches(&mut self.map, branches, run.is_taken());
         if self.map.count >= FULL && !run.itype().is_branch() {
             // There is an instruction after the branch that filled it.
+            self.cur.time = runs.branch_time(&run, run.branches());
             self.full_map(config, sink);
         }
     }

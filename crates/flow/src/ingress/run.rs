@@ -72,6 +72,28 @@ impl<'a> IngressRuns<'a> {
         first.copied().unwrap_or_default()
     }
 
+    /// Time when the first of several instructions of a run retired.
+    #[must_use]
+    #[inline]
+    pub fn first_time(&self, run: &IngressRun<'_>) -> u64 {
+        let cost = self.first(run).cost;
+        run.piece.time.wrapping_add(cost.into())
+    }
+
+    /// Time when a branch of a run retired: the one with this number, counted from 1.
+    #[must_use]
+    #[inline(never)]
+    pub fn branch_time(&self, run: &IngressRun<'_>, number: u8) -> u64 {
+        let (_, insns) = self.insns(run);
+        let index = usize::from(number).wrapping_sub(1);
+        let branch = insns.iter().filter(|insn| insn.is_branch()).nth(index);
+        let last = insns.last().map(|insn| insn.offset);
+        match branch.filter(|branch| Some(branch.offset) != last) {
+            Some(branch) => run.piece.time.wrapping_add(branch.cost.into()),
+            None => run.time(),
+        }
+    }
+
     /// Address of the next run.
     #[must_use]
     #[inline]
