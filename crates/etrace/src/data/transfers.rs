@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hartrace_flow::{AccessKind, PlainAccess, PlainForm};
+use hartrace_flow::{AccessKind, PlainAccesses, PlainForm, PlainValues};
 use hartrace_isa::Xlen;
 
 use super::history::{History, Sent, extend};
@@ -77,6 +77,9 @@ struct Shape {
     /// The first bit of the data, and the first after it.
     start: u8,
     end: u8,
+    /// The fewest bytes that the payload may have here, and how many more.
+    shortest: u8,
+    more: u8,
     /// By how many bits the data is shifted for its sign.
     unused: u8,
     /// By how many bits all are shifted for the address, and by how many the address is
@@ -99,6 +102,8 @@ impl Shape {
         adds: false,
         start: 0,
         end: 0,
+        shortest: 0,
+        more: 0,
         unused: 0,
         skip: 0,
         shift: 0,
@@ -143,6 +148,8 @@ impl Shape {
             adds: data == Sent::Difference,
             start,
             end: start,
+            shortest: 0,
+            more: 0,
             unused: 0,
             skip: start - shift,
             shift,
@@ -154,43 +161,58 @@ impl Shape {
         let sent = 8 * ((bits & ((1 << self.size) - 1)) + 1);
         let end = self.start + sent;
         let skip = end - self.shift;
+        let shortest = if end > 64 { end / 8 + 1 } else { 1 };
         Shape {
             end,
-            needs: if end > 64 {
-                self.needs | LONG
-            } else {
-                self.needs
-            },
+            shortest,
+            more: (end + MOST_OF_ADDRESS) / 8 - shortest,
             unused: 64 - sent,
             skip: if skip > 63 { 63 } else { skip },
             ..self
         }
     }
+
+    /// Whether the payload may have so many bytes: data ends in the first word, or the
+    /// address begins in the last byte or before it. Addresses are no longer than
+    /// [`MOST_OF_ADDRESS`].
+    #[inline(always)]
+    const fn may_have(&self, len: usize) -> bool {
+        (len as u8).wrapping_sub(self.shortest) <= self.more
+    }
 }
 
-/// The data ends after the first word. It is one of the [needs](Shape::needs), which only
-/// long packets satisfy.
-const LONG: u16 = 1 << 9;
+/// Bits of an address of a packet of more than a word that are one unaligned word, whatever
+/// bit it starts at.
+const MOST_OF_ADDRESS: u8 = 57;
 
 /// The place of an address or of data to which nothing refers, which is 0.
 const NOTHING: u8 = 4;
 
 /// Room for accesses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Batch(Vec<PlainAccess>);
+pub(crate) struct Batch {
+    forms: Vec<PlainForm>,
+    values: Vec<PlainValues>,
+    /// The values have been read too.
+    has_values: bool,
+}
 
 impl Batch {
-    /// As many as are read at once.
-    fn slots(&mut self) -> &mut [PlainAccess] {
-        if self.0.is_empty() {
-            self.0.resize(BATCH, PlainAccess::default());
+    /// Room for as many as are read at once, with or without values.
+    fn slots(&mut self, values: bool) -> (&mut [PlainForm], &mut [PlainValues]) {
+        if self.forms.is_empty() {
+            self.forms.resize(BATCH, PlainForm::ABSENT);
+            self.values.resize(BATCH, PlainValues::default());
         }
-        &mut self.0
+        self.has_values = values;
+        (&mut self.forms, &mut self.values)
     }
 
     /// The first so many.
-    pub(crate) fn first(&self, count: usize) -> &[PlainAccess] {
-        self.0.get(..count).unwrap_or_default()
+    pub(crate) fn first(&self, count: usize) -> PlainAccesses<'_> {
+        let forms = self.forms.get(..count).unwrap_or_default();
+        let values = self.values.get(..count).filter(|_| self.has_values);
+        PlainAccesses::new(forms, values.unwrap_or_default())
     }
 }
 
@@ -253,11 +275,11 @@ impl Transfers {
         out: &mut Batch,
         values: bool,
     ) -> (usize, usize) {
-        let out = out.slots();
+        if !values && self.content == Content::Both && self.is_usual() {
+            return self.read_forms(bytes, history, out.slots(false).0);
+        }
+        let out = out.slots(true);
         match self.content {
-            Content::Both if self.is_usual() && !values => {
-                self.read_with::<FORM>(bytes, history, out)
-            }
             Content::Both if self.is_usual() => self.read_with::<USUAL>(bytes, history, out),
             Content::Both => self.read_with::<BOTH>(bytes, history, out),
             Content::Address => self.read_with::<ADDRESS>(bytes, history, out),
@@ -276,11 +298,11 @@ impl Transfers {
         &self,
         bytes: &[u8],
         history: &mut History,
-        out: &mut [PlainAccess],
+        (forms, values): (&mut [PlainForm], &mut [PlainValues]),
     ) -> (usize, usize) {
         let (mut rest, mut count) = (bytes, 0);
         let mut last = Last::new(history);
-        for access in out {
+        for (form, values) in forms.iter_mut().zip(values) {
             let Some((&[header, ref payload @ ..], _)) = rest.split_first_chunk::<WINDOW>() else {
                 break;
             };
@@ -290,11 +312,49 @@ impl Transfers {
             let Some(read) = self.read::<WHAT>(payload, len, &mut last) else {
                 break;
             };
-            *access = read;
+            (*form, *values) = read;
             count += 1;
             rest = rest.get(len + 1..).unwrap_or_default();
         }
         last.save(history);
+        (count, bytes.len() - rest.len())
+    }
+
+    /// The same where neither address nor data is looked at, of packets with both.
+    #[inline(never)]
+    fn read_forms(
+        &self,
+        bytes: &[u8],
+        history: &mut History,
+        forms: &mut [PlainForm],
+    ) -> (usize, usize) {
+        let (mut rest, mut count) = (bytes, 0);
+        let mut known = history.known;
+        for form in forms {
+            let Some((&[header, ref payload @ ..], _)) = rest.split_first_chunk::<WINDOW>() else {
+                break;
+            };
+            let Some(len) = frame::data(header) else {
+                break;
+            };
+            let &[first, second, ..] = payload;
+            // A second byte that was not sent repeats the last bit of the first.
+            let bits = match len {
+                1 => first as i8 as u16,
+                _ => u16::from_le_bytes([first, second]),
+            };
+            let Some(shape) = self.shape(bits.into()) else {
+                break;
+            };
+            if shape.needs & !known != 0 || !shape.may_have(len) {
+                break;
+            }
+            *form = shape.form;
+            known |= shape.gives;
+            count += 1;
+            rest = rest.get(len + 1..).unwrap_or_default();
+        }
+        history.known = known;
         (count, bytes.len() - rest.len())
     }
 
@@ -307,9 +367,13 @@ impl Transfers {
         history: &mut History,
         out: &mut Batch,
     ) -> Option<()> {
-        let slot = out.slots().first_mut().filter(|_| len > 0)?;
+        let (forms, values) = out.slots(true);
+        let (form, values) = (forms.first_mut()?, values.first_mut()?);
+        if len == 0 {
+            return None;
+        }
         let mut last = Last::new(history);
-        *slot = match self.content {
+        (*form, *values) = match self.content {
             Content::Both => self.read::<BOTH>(payload, len, &mut last),
             Content::Address => self.read::<ADDRESS>(payload, len, &mut last),
             Content::Data => self.read::<DATA>(payload, len, &mut last),
@@ -324,11 +388,11 @@ impl Transfers {
         payload: &[u8; MAX_PAYLOAD],
         len: usize,
         last: &mut Last,
-    ) -> Option<PlainAccess> {
+    ) -> Option<(PlainForm, PlainValues)> {
         let first = word(payload, 0)?;
         if len > 8 {
             return match WHAT {
-                FORM | USUAL | BOTH => self.longer::<WHAT>(payload, len, last),
+                USUAL | BOTH => self.longer::<WHAT>(payload, len, last),
                 _ => None,
             };
         }
@@ -340,7 +404,10 @@ impl Transfers {
             return None;
         }
         let fields = match WHAT {
-            FORM | USUAL | BOTH => {
+            USUAL | BOTH => {
+                if shape.shortest > 8 {
+                    return None;
+                }
                 let data = (all << (shape.end.wrapping_neg() & 63)) >> (shape.unused & 63);
                 let address = all >> (shape.skip & 63);
                 if WHAT == BOTH {
@@ -371,12 +438,9 @@ impl Transfers {
         (data, address): (i64, i64),
         shape: &Shape,
         last: &mut Last,
-    ) -> PlainAccess {
-        let mut out = PlainAccess {
-            form: shape.form,
-            ..PlainAccess::default()
-        };
-        if WHAT != DATA && WHAT != FORM {
+    ) -> (PlainForm, PlainValues) {
+        let mut out = PlainValues::default();
+        if WHAT != DATA {
             let field = address as u64 & shape.place;
             let before = last.addresses.get(shape.address_base);
             let mut addr = match WHAT != USUAL && self.xor_addresses {
@@ -390,7 +454,7 @@ impl Transfers {
             }
             last.addresses.set(shape.size, addr);
         }
-        if WHAT != ADDRESS && WHAT != FORM {
+        if WHAT != ADDRESS {
             let before = last.data.get(shape.data_base);
             let value = match shape.adds {
                 true => before.wrapping_add(data as u64),
@@ -401,7 +465,7 @@ impl Transfers {
             out.data = value;
         }
         last.known |= shape.gives;
-        out
+        (shape.form, out)
     }
 
     /// A packet with data and address of more than a word.
@@ -411,10 +475,10 @@ impl Transfers {
         payload: &[u8; MAX_PAYLOAD],
         len: usize,
         last: &mut Last,
-    ) -> Option<PlainAccess> {
+    ) -> Option<(PlainForm, PlainValues)> {
         let first = word(payload, 0)?;
         let shape = self.shape(first)?;
-        if shape.needs & !(last.known | LONG) != 0 {
+        if shape.needs & !last.known != 0 || !shape.may_have(len) {
             return None;
         }
         // The data starts in the second byte, or before it.
@@ -424,11 +488,7 @@ impl Transfers {
         // Bits of the address that were sent, the last of which is repeated.
         let end = u32::from(shape.end);
         let sent = (8 * len as u32).wrapping_sub(end);
-        let width = match WHAT {
-            FORM | USUAL => 57,
-            _ => self.address_width.min(57).into(),
-        };
-        if sent.wrapping_sub(1) >= width {
+        if WHAT != USUAL && sent > self.address_width.into() {
             return None;
         }
         let address = word(payload, (end / 8) as usize)? >> (end % 8);
@@ -498,8 +558,6 @@ const BOTH: u8 = 1;
 const ADDRESS: u8 = 2;
 /// Data.
 const DATA: u8 = 3;
-/// As [`USUAL`], but neither address nor data is looked at.
-const FORM: u8 = 4;
 
 /// What the first fields of a packet say: `format`, `size` and `diff`.
 fn shape_of(
