@@ -1,7 +1,7 @@
 //! Reads loads and stores, which are most of a data trace, without their fields one by
 //! one. What the first bits of a packet say depends on the settings alone, so it is in a
-//! table. `data` has whole bytes, so `data` and `address` start at the same bit of a
-//! byte: each is one unaligned word, shifted.
+//! table. Packets of one word, with the sign of what was not sent, are one number; in longer
+//! ones the address is in the last word and the data in the first two.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -77,11 +77,14 @@ struct Shape {
     /// The first bit of the data, and the first after it.
     start: u8,
     end: u8,
-    /// The fewest bytes that the payload may have here, and how many more.
-    shortest: u8,
-    more: u8,
+    /// Bytes that the payload may have, where the address has no more than 64 bits.
+    longest: u8,
     /// By how many bits the data is shifted for its sign.
     unused: u8,
+    /// By how many bits all are shifted for the data where they are one word, to the left
+    /// and then to the right.
+    left: u8,
+    right: u8,
     /// By how many bits all are shifted for the address, and by how many the address is
     /// shifted back.
     skip: u8,
@@ -102,9 +105,10 @@ impl Shape {
         adds: false,
         start: 0,
         end: 0,
-        shortest: 0,
-        more: 0,
+        longest: 0,
         unused: 0,
+        left: 0,
+        right: 0,
         skip: 0,
         shift: 0,
     };
@@ -148,9 +152,10 @@ impl Shape {
             adds: data == Sent::Difference,
             start,
             end: start,
-            shortest: 0,
-            more: 0,
+            longest: LONGEST,
             unused: 0,
+            left: 0,
+            right: 0,
             skip: start - shift,
             shift,
         }
@@ -161,29 +166,21 @@ impl Shape {
         let sent = 8 * ((bits & ((1 << self.size) - 1)) + 1);
         let end = self.start + sent;
         let skip = end - self.shift;
-        let shortest = if end > 64 { end / 8 + 1 } else { 1 };
+        let longest = (end + 64) / 8;
         Shape {
             end,
-            shortest,
-            more: (end + MOST_OF_ADDRESS) / 8 - shortest,
+            longest: if longest < LONGEST { longest } else { LONGEST },
             unused: 64 - sent,
+            left: if end < 64 { 64 - end } else { 0 },
+            right: if end < 64 { 64 - sent } else { self.start },
             skip: if skip > 63 { 63 } else { skip },
             ..self
         }
     }
-
-    /// Whether the payload may have so many bytes: data ends in the first word, or the
-    /// address begins in the last byte or before it. Addresses are no longer than
-    /// [`MOST_OF_ADDRESS`].
-    #[inline(always)]
-    const fn may_have(&self, len: usize) -> bool {
-        (len as u8).wrapping_sub(self.shortest) <= self.more
-    }
 }
 
-/// Bits of an address of a packet of more than a word that are one unaligned word, whatever
-/// bit it starts at.
-const MOST_OF_ADDRESS: u8 = 57;
+/// Bytes of a payload that are read, at most.
+const LONGEST: u8 = 16;
 
 /// The place of an address or of data to which nothing refers, which is 0.
 const NOTHING: u8 = 4;
@@ -346,7 +343,7 @@ impl Transfers {
             let Some(shape) = self.shape(bits.into()) else {
                 break;
             };
-            if shape.needs & !known != 0 || !shape.may_have(len) {
+            if shape.needs & !known != 0 || len > shape.longest.into() {
                 break;
             }
             *form = shape.form;
@@ -405,10 +402,7 @@ impl Transfers {
         }
         let fields = match WHAT {
             USUAL | BOTH => {
-                if shape.shortest > 8 {
-                    return None;
-                }
-                let data = (all << (shape.end.wrapping_neg() & 63)) >> (shape.unused & 63);
+                let data = all << (shape.left & 63) >> (shape.right & 63);
                 let address = all >> (shape.skip & 63);
                 if WHAT == BOTH {
                     signed(all >> (shape.end.min(63)), self.address_width)?;
@@ -478,22 +472,20 @@ impl Transfers {
     ) -> Option<(PlainForm, PlainValues)> {
         let first = word(payload, 0)?;
         let shape = self.shape(first)?;
-        if shape.needs & !last.known != 0 || !shape.may_have(len) {
+        if shape.needs & !last.known != 0 || len > shape.longest.into() {
             return None;
         }
+        let end = word(payload, len.wrapping_sub(8))? as i64;
+        // The second word, in which the last bit that was sent is repeated.
+        let second = end >> (128u32.wrapping_sub(8 * len as u32) & 63);
         // The data starts in the second byte, or before it.
         let start = u32::from(shape.start & 15);
-        let second = word(payload, 8)?;
-        let data = first >> start | second << 1 << (63 - start);
-        // Bits of the address that were sent, the last of which is repeated.
-        let end = u32::from(shape.end);
-        let sent = (8 * len as u32).wrapping_sub(end);
+        let data = first >> start | (second as u64) << 1 << (63 - start);
+        let sent = (8 * len as u32).saturating_sub(shape.end.into());
         if WHAT != USUAL && sent > self.address_width.into() {
             return None;
         }
-        let address = word(payload, (end / 8) as usize)? >> (end % 8);
-        let unused = (64 - sent) & 63;
-        let address = (address << unused) as i64 >> unused;
+        let address = end >> 64u32.wrapping_sub(sent).min(63);
         let data = (data << (shape.unused & 63)) as i64 >> (shape.unused & 63);
         Some(self.restore::<WHAT>((data, address << (shape.shift & 63)), shape, last))
     }
