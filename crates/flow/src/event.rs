@@ -12,7 +12,7 @@ use core::ops::ControlFlow;
 use hartrace_isa::Link;
 
 use crate::plain_access::in_slices;
-use crate::{Access, Context, HartId, Kept, Mode, PlainAccess, SpaceId, TiedRuns, Trap};
+use crate::{Access, Context, HartId, Kept, Mode, PlainAccesses, SpaceId, TiedRuns, Trap};
 
 /// One thing a trace reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -376,10 +376,9 @@ pub trait Consumer {
 
     /// As [`Consumer::accesses`], of whole loads and stores that are not assigned to
     /// instructions: the fast path of decoders of data trace.
-    fn plain_accesses(&mut self, hart: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+    fn plain_accesses(&mut self, hart: HartId, accesses: PlainAccesses<'_>) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
-        let accesses = accesses.iter().map(|plain| plain.access(None));
-        in_slices(accesses, |slice| {
+        in_slices(accesses.iter(), |slice| {
             if self.accesses(hart, slice).is_break() {
                 flow = ControlFlow::Break(());
             }
@@ -493,7 +492,7 @@ macro_rules! passed_on {
             fn plain_accesses(
                 &mut self,
                 hart: HartId,
-                accesses: &[PlainAccess],
+                accesses: PlainAccesses<'_>,
             ) -> ControlFlow<()> {
                 (**self).plain_accesses(hart, accesses)
             }

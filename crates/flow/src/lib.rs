@@ -130,7 +130,7 @@ pub use mode::{Context, HartId, Mode};
 pub use model::{Absent, Look, Model, Place};
 pub use packed::{Packer, Unpacker};
 pub use per_hart::PerHart;
-pub use plain_access::{PlainAccess, PlainForm};
+pub use plain_access::{PlainAccesses, PlainForm, PlainValues};
 pub use replay::{Assumed, Replay};
 pub use stack::{Remember, ReturnStack, Swaps};
 pub use step::{

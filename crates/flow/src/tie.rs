@@ -26,12 +26,12 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use self::plans::{Code, RunPlans, SlicePlans, are_expected, assign};
-use self::runs::Accesses;
 pub use self::runs::TiedRuns;
+use self::runs::{Accesses, with_insns};
 use self::waiting::{Hart, Held, is_sync, space_of};
 use crate::plain_access::in_slices;
 use crate::{
-    Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, PlainAccess,
+    Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, PlainAccesses,
     Reason, Reported, Run,
 };
 
@@ -129,10 +129,10 @@ impl<C: Consumer> Tied<'_, '_, C> {
         }
     }
 
-    /// Gives runs whose accesses are all there and plain, as those of most are, without
-    /// holding them back. `None` for others, and where anything is held back.
+    /// Gives a slice whose accesses are all there and plain, as those of most are, without
+    /// holding it back. `None` for others. Nothing is held back.
     #[inline(always)]
-    fn give_at_once(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> Option<ControlFlow<()>> {
+    fn give_at_once(&mut self, id: HartId, number: u32, next: u64) -> Option<ControlFlow<()>> {
         let Tie {
             harts,
             slices,
@@ -141,14 +141,18 @@ impl<C: Consumer> Tied<'_, '_, C> {
         } = &mut *self.tie;
         let hart = harts.of(id);
         // Each synchronisation is held back with its event: none is before an access.
-        if !hart.held.is_empty() || hart.loose || !hart.waiting.is_empty() || !reported.each {
+        if hart.loose || !hart.waiting.is_empty() || !reported.each {
             return None;
         }
-        let (tied, count) = slices.exact(kept, runs, hart.plain.all())?;
-        if count == 0 {
-            return Some(self.out.kept_runs(id, kept, runs));
+        let plan = slices.plan(number, next).filter(|plan| plan.is_exact)?;
+        let waiting = hart.plain.all();
+        let (own, _) = waiting.split(plan.expected.len())?;
+        if !plan.fits(waiting) {
+            return None;
         }
-        let flow = self.out.tied_runs(id, &tied);
+        let count = own.len();
+        let accesses = Accesses::Plain(own);
+        let flow = self.out.tied_runs(id, &TiedRuns { plan, accesses });
         hart.take_plain(count);
         Some(flow)
     }
@@ -184,11 +188,9 @@ impl<C: Consumer> Tied<'_, '_, C> {
         let expected = plans.of(code, run);
         let plain = hart.plain.first(expected.len());
         let mut flow = out.runs(id, core::slice::from_ref(run));
-        let accesses = plain.iter().zip(expected);
-        in_slices(
-            accesses.map(|(plain, e)| plain.access(Some(e.insn))),
-            |own| flow = both(flow, out.accesses(id, own)),
-        );
+        in_slices(with_insns(plain, expected), |own| {
+            flow = both(flow, out.accesses(id, own));
+        });
         hart.take_plain(expected.len());
         flow
     }
@@ -293,65 +295,95 @@ impl<C: Consumer> Tied<'_, '_, C> {
     /// Gives slices that are held back first, as far as their accesses are there. One
     /// that must be looked at run by run has no plan afterwards.
     fn settle_slices(&mut self, id: HartId) -> ControlFlow<()> {
-        let Tie {
-            harts,
-            slices,
-            reported,
-            ..
-        } = &mut *self.tie;
+        let hart = self.tie.harts.of(id);
+        if hart.loose || !self.tie.reported.each {
+            return self.give_slices(id);
+        }
+        match hart.waiting.is_empty() {
+            true => self.settle_plain(id),
+            false => self.settle_any(id),
+        }
+    }
+
+    /// The same where accesses are given without an instruction.
+    #[cold]
+    fn give_slices(&mut self, id: HartId) -> ControlFlow<()> {
+        let Tie { harts, slices, .. } = &mut *self.tie;
         let hart = harts.of(id);
-        let is_loose = hart.loose || !reported.each;
-        let available = hart.available();
-        let mut flow = ControlFlow::Continue(());
-        let (mut given, mut used, mut is_each) = (0, 0, false);
-        let is_plain = hart.waiting.is_empty();
-        let mut plain = match is_plain {
-            true => hart.plain.first(available),
-            false => &[],
-        };
+        let (mut flow, mut given) = (ControlFlow::Continue(()), 0);
         for held in hart.held.all() {
-            let Held::Slice { plan, next } = *held else {
+            let Some(plan) = slices.of(*held) else {
                 break;
             };
-            let Some(slice) = slices.slice(plan, next) else {
-                break;
-            };
-            let count = slice.expected.len();
-            if is_loose || slice.is_exact && count == 0 {
-                flow = both(flow, self.out.kept_runs(id, slice.kept, slice.runs));
-                given += 1;
-                continue;
-            }
-            if !slice.is_exact || available - used < count {
-                is_each = !slice.is_exact || !hart.syncs.is_empty();
-                break;
-            }
-            let accesses = if is_plain {
-                let (own, rest) = plain.split_at_checked(count).unwrap_or_default();
-                if !are_expected(own, slice.expected) {
-                    is_each = true;
-                    break;
-                }
-                plain = rest;
-                Accesses::Plain(own, slice.expected)
-            } else {
-                let own = hart.waiting.part_mut(used, count);
-                if !assign(slice.expected, own) {
-                    is_each = true;
-                    break;
-                }
-                Accesses::Any(own)
-            };
-            let tied = slice.with(accesses);
-            flow = both(flow, self.out.tied_runs(id, &tied));
-            used += count;
+            flow = both(flow, self.out.kept_runs(id, plan.kept, &plan.runs));
             given += 1;
         }
         hart.held.drop(given);
-        match is_plain {
-            true => hart.take_plain(used),
-            false => hart.take(used),
+        flow
+    }
+
+    /// The same where all accesses that wait are plain.
+    fn settle_plain(&mut self, id: HartId) -> ControlFlow<()> {
+        let Tie { harts, slices, .. } = &mut *self.tie;
+        let hart = harts.of(id);
+        let waiting = hart.plain.first(hart.available());
+        let (mut flow, mut given, mut rest) = (ControlFlow::Continue(()), 0, waiting);
+        let is_each = 'slices: {
+            for held in hart.held.all() {
+                let Some(plan) = slices.of(*held) else {
+                    break;
+                };
+                let Some((own, others)) = rest.split(plan.expected.len()) else {
+                    break 'slices !plan.is_exact || !hart.syncs.is_empty();
+                };
+                if !plan.is_exact || !plan.fits(rest) {
+                    break 'slices true;
+                }
+                let accesses = Accesses::Plain(own);
+                flow = both(flow, self.out.tied_runs(id, &TiedRuns { plan, accesses }));
+                rest = others;
+                given += 1;
+            }
+            false
+        };
+        let used = waiting.len() - rest.len();
+        hart.held.drop(given);
+        hart.take_plain(used);
+        if is_each {
+            hart.detach_first(slices);
         }
+        flow
+    }
+
+    /// The same where some are not.
+    #[cold]
+    fn settle_any(&mut self, id: HartId) -> ControlFlow<()> {
+        let Tie { harts, slices, .. } = &mut *self.tie;
+        let hart = harts.of(id);
+        let available = hart.available();
+        let (mut flow, mut given, mut used) = (ControlFlow::Continue(()), 0, 0);
+        let is_each = 'slices: {
+            for held in hart.held.all() {
+                let Some(plan) = slices.of(*held) else {
+                    break;
+                };
+                let count = plan.expected.len();
+                if !plan.is_exact || available - used < count {
+                    break 'slices !plan.is_exact || !hart.syncs.is_empty();
+                }
+                let own = hart.waiting.part_mut(used, count);
+                if !assign(&plan.expected, own) {
+                    break 'slices true;
+                }
+                let accesses = Accesses::Any(own);
+                flow = both(flow, self.out.tied_runs(id, &TiedRuns { plan, accesses }));
+                used += count;
+                given += 1;
+            }
+            false
+        };
+        hart.held.drop(given);
+        hart.take(used);
         if is_each {
             hart.detach_first(slices);
         }
@@ -556,7 +588,7 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
         flow
     }
 
-    fn plain_accesses(&mut self, id: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+    fn plain_accesses(&mut self, id: HartId, accesses: PlainAccesses<'_>) -> ControlFlow<()> {
         let hart = self.tie.harts.of(id);
         if !hart.loose && self.tie.reported.each && hart.all() + accesses.len() <= MOST_WAITING {
             hart.add_plain(accesses);
@@ -566,8 +598,8 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
             };
         }
         let mut flow = ControlFlow::Continue(());
-        for access in accesses {
-            flow = both(flow, self.access(id, &access.access(None)));
+        for access in accesses.iter() {
+            flow = both(flow, self.access(id, &access));
         }
         flow
     }
@@ -603,26 +635,25 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
     }
 
     fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        if let Some(flow) = self.give_at_once(id, kept, runs) {
-            return flow;
-        }
-        let number = match self.tie.slices.find(kept) {
+        let plan = match self.tie.slices.find(kept) {
             Some(number) => number,
             None => self.tie.examine(id, kept, runs),
         };
+        let next = runs.last().map_or(0, |last| last.next);
         let hart = self.tie.harts.of(id);
-        let waits = !hart.held.is_empty();
-        hart.held.push(Held::Slice {
-            plan: number,
-            next: runs.last().map_or(0, |last| last.next),
-        });
-        if waits && hart.held_len() <= MOST_HELD {
-            // So do those before it.
+        if hart.held.is_empty() {
+            if let Some(flow) = self.give_at_once(id, plan, next) {
+                return flow;
+            }
+            self.tie.harts.of(id).held.push(Held::Slice { plan, next });
+            return self.settle(id);
+        }
+        // It waits, as those before it do.
+        hart.held.push(Held::Slice { plan, next });
+        if hart.held_len() <= MOST_HELD {
             return ControlFlow::Continue(());
         }
-        if waits {
-            self.give_up(id);
-        }
+        self.give_up(id);
         self.settle(id)
     }
 

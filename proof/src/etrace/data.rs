@@ -12,7 +12,7 @@ use hartrace_etrace::{
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
     Check, Checked, Consumer, DataAccess, DataPort, Effects, Event, HartId, Inference, Observer,
-    PlainAccess, Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported, Wants,
+    PlainAccesses, Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported, Wants,
 };
 use hartrace_isa::Isa;
 
@@ -255,7 +255,7 @@ impl Consumer for Count {
     }
 
     #[inline]
-    fn plain_accesses(&mut self, _: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+    fn plain_accesses(&mut self, _: HartId, accesses: PlainAccesses<'_>) -> ControlFlow<()> {
         self.accesses += accesses.len() as u64;
         ControlFlow::Continue(())
     }
@@ -265,9 +265,10 @@ impl Consumer for Count {
     }
 
     #[inline]
-    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+    fn tied_runs(&mut self, _: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
         self.accesses += tied.accesses() as u64;
-        self.runs(hart, tied.runs())
+        self.insns += tied.insns();
+        ControlFlow::Continue(())
     }
 }
 

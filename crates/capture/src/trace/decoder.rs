@@ -3,7 +3,7 @@
 use super::{Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
 use hartrace_flow::{
-    Consumer, DataAccess, Decode, Event, HartId, Image, Kept, PlainAccess, Run, Tie,
+    Consumer, DataAccess, Decode, Event, HartId, Image, Kept, PlainAccesses, Run, Tie,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -159,7 +159,7 @@ impl Consumer for Batch<'_> {
         self.flow()
     }
 
-    fn plain_accesses(&mut self, hart: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+    fn plain_accesses(&mut self, hart: HartId, accesses: PlainAccesses<'_>) -> ControlFlow<()> {
         self.flush();
         self.paused |= self.out.plain_accesses(hart, accesses).is_break();
         self.flow()

@@ -312,8 +312,7 @@ impl<C: Consumer> Consumer for Watch<C> {
         if self.skips(hart) {
             return ControlFlow::Continue(());
         }
-        let insns = tied.runs().iter().map(|run| u64::from(run.insns));
-        self.decoded.instructions += insns.sum::<u64>();
+        self.decoded.instructions += tied.insns();
         let flow = self.inner.tied_runs(hart, tied);
         self.note(flow)
     }
@@ -359,6 +358,18 @@ impl Consumer for Ignore {
 
     fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    fn accesses(&mut self, _: HartId, _: &[DataAccess]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn tied_runs(&mut self, _: HartId, _: &TiedRuns<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn looks_at_values(&self) -> bool {
+        false
     }
 
     fn only_counts(&self) -> bool {

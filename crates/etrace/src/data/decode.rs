@@ -1,6 +1,6 @@
 //! From packets to accesses.
 
-use hartrace_flow::{Access, AccessKind, DataAccess, Part, PlainAccess};
+use hartrace_flow::{Access, AccessKind, DataAccess, Part, PlainAccesses};
 
 use super::encode::FAILURE;
 use super::history::{History, Sent};
@@ -49,7 +49,7 @@ impl DataSource {
         (payload, len): (&[u8; MAX_PAYLOAD], usize),
         transfers: &Transfers,
         out: &'b mut Batch,
-    ) -> Option<&'b [PlainAccess]> {
+    ) -> Option<PlainAccesses<'b>> {
         transfers.read_one(payload, len, &mut self.history, out)?;
         Some(out.first(1))
     }

@@ -1,12 +1,12 @@
 //! Reads loads and stores, which are most of a data trace, without their fields one by
 //! one. What the first bits of a packet say depends on the settings alone, so it is in a
-//! table. `data` has whole bytes, so `data` and `address` start at the same bit of a
-//! byte: each is one unaligned word, shifted.
+//! table. Packets of one word, with the sign of what was not sent, are one number; in longer
+//! ones the address is in the last word and the data in the first two.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hartrace_flow::{AccessKind, PlainAccess, PlainForm};
+use hartrace_flow::{AccessKind, PlainAccesses, PlainForm, PlainValues};
 use hartrace_isa::Xlen;
 
 use super::history::{History, Sent, extend};
@@ -77,8 +77,14 @@ struct Shape {
     /// The first bit of the data, and the first after it.
     start: u8,
     end: u8,
+    /// Bytes that the payload may have, where the address has no more than 64 bits.
+    longest: u8,
     /// By how many bits the data is shifted for its sign.
     unused: u8,
+    /// By how many bits all are shifted for the data where they are one word, to the left
+    /// and then to the right.
+    left: u8,
+    right: u8,
     /// By how many bits all are shifted for the address, and by how many the address is
     /// shifted back.
     skip: u8,
@@ -99,7 +105,10 @@ impl Shape {
         adds: false,
         start: 0,
         end: 0,
+        longest: 0,
         unused: 0,
+        left: 0,
+        right: 0,
         skip: 0,
         shift: 0,
     };
@@ -143,7 +152,10 @@ impl Shape {
             adds: data == Sent::Difference,
             start,
             end: start,
+            longest: LONGEST,
             unused: 0,
+            left: 0,
+            right: 0,
             skip: start - shift,
             shift,
         }
@@ -154,43 +166,50 @@ impl Shape {
         let sent = 8 * ((bits & ((1 << self.size) - 1)) + 1);
         let end = self.start + sent;
         let skip = end - self.shift;
+        let longest = (end + 64) / 8;
         Shape {
             end,
-            needs: if end > 64 {
-                self.needs | LONG
-            } else {
-                self.needs
-            },
+            longest: if longest < LONGEST { longest } else { LONGEST },
             unused: 64 - sent,
+            left: if end < 64 { 64 - end } else { 0 },
+            right: if end < 64 { 64 - sent } else { self.start },
             skip: if skip > 63 { 63 } else { skip },
             ..self
         }
     }
 }
 
-/// The data ends after the first word. It is one of the [needs](Shape::needs), which only
-/// long packets satisfy.
-const LONG: u16 = 1 << 9;
+/// Bytes of a payload that are read, at most.
+const LONGEST: u8 = 16;
 
 /// The place of an address or of data to which nothing refers, which is 0.
 const NOTHING: u8 = 4;
 
 /// Room for accesses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Batch(Vec<PlainAccess>);
+pub(crate) struct Batch {
+    forms: Vec<PlainForm>,
+    values: Vec<PlainValues>,
+    /// The values have been read too.
+    has_values: bool,
+}
 
 impl Batch {
-    /// As many as are read at once.
-    fn slots(&mut self) -> &mut [PlainAccess] {
-        if self.0.is_empty() {
-            self.0.resize(BATCH, PlainAccess::default());
+    /// Room for as many as are read at once, with or without values.
+    fn slots(&mut self, values: bool) -> (&mut [PlainForm], &mut [PlainValues]) {
+        if self.forms.is_empty() {
+            self.forms.resize(BATCH, PlainForm::ABSENT);
+            self.values.resize(BATCH, PlainValues::default());
         }
-        &mut self.0
+        self.has_values = values;
+        (&mut self.forms, &mut self.values)
     }
 
     /// The first so many.
-    pub(crate) fn first(&self, count: usize) -> &[PlainAccess] {
-        self.0.get(..count).unwrap_or_default()
+    pub(crate) fn first(&self, count: usize) -> PlainAccesses<'_> {
+        let forms = self.forms.get(..count).unwrap_or_default();
+        let values = self.values.get(..count).filter(|_| self.has_values);
+        PlainAccesses::new(forms, values.unwrap_or_default())
     }
 }
 
@@ -253,11 +272,11 @@ impl Transfers {
         out: &mut Batch,
         values: bool,
     ) -> (usize, usize) {
-        let out = out.slots();
+        if !values && self.content == Content::Both && self.is_usual() {
+            return self.read_forms(bytes, history, out.slots(false).0);
+        }
+        let out = out.slots(true);
         match self.content {
-            Content::Both if self.is_usual() && !values => {
-                self.read_with::<FORM>(bytes, history, out)
-            }
             Content::Both if self.is_usual() => self.read_with::<USUAL>(bytes, history, out),
             Content::Both => self.read_with::<BOTH>(bytes, history, out),
             Content::Address => self.read_with::<ADDRESS>(bytes, history, out),
@@ -276,11 +295,11 @@ impl Transfers {
         &self,
         bytes: &[u8],
         history: &mut History,
-        out: &mut [PlainAccess],
+        (forms, values): (&mut [PlainForm], &mut [PlainValues]),
     ) -> (usize, usize) {
         let (mut rest, mut count) = (bytes, 0);
         let mut last = Last::new(history);
-        for access in out {
+        for (form, values) in forms.iter_mut().zip(values) {
             let Some((&[header, ref payload @ ..], _)) = rest.split_first_chunk::<WINDOW>() else {
                 break;
             };
@@ -290,11 +309,49 @@ impl Transfers {
             let Some(read) = self.read::<WHAT>(payload, len, &mut last) else {
                 break;
             };
-            *access = read;
+            (*form, *values) = read;
             count += 1;
             rest = rest.get(len + 1..).unwrap_or_default();
         }
         last.save(history);
+        (count, bytes.len() - rest.len())
+    }
+
+    /// The same where neither address nor data is looked at, of packets with both.
+    #[inline(never)]
+    fn read_forms(
+        &self,
+        bytes: &[u8],
+        history: &mut History,
+        forms: &mut [PlainForm],
+    ) -> (usize, usize) {
+        let (mut rest, mut count) = (bytes, 0);
+        let mut known = history.known;
+        for form in forms {
+            let Some((&[header, ref payload @ ..], _)) = rest.split_first_chunk::<WINDOW>() else {
+                break;
+            };
+            let Some(len) = frame::data(header) else {
+                break;
+            };
+            let &[first, second, ..] = payload;
+            // A second byte that was not sent repeats the last bit of the first.
+            let bits = match len {
+                1 => first as i8 as u16,
+                _ => u16::from_le_bytes([first, second]),
+            };
+            let Some(shape) = self.shape(bits.into()) else {
+                break;
+            };
+            if shape.needs & !known != 0 || len > shape.longest.into() {
+                break;
+            }
+            *form = shape.form;
+            known |= shape.gives;
+            count += 1;
+            rest = rest.get(len + 1..).unwrap_or_default();
+        }
+        history.known = known;
         (count, bytes.len() - rest.len())
     }
 
@@ -307,9 +364,13 @@ impl Transfers {
         history: &mut History,
         out: &mut Batch,
     ) -> Option<()> {
-        let slot = out.slots().first_mut().filter(|_| len > 0)?;
+        let (forms, values) = out.slots(true);
+        let (form, values) = (forms.first_mut()?, values.first_mut()?);
+        if len == 0 {
+            return None;
+        }
         let mut last = Last::new(history);
-        *slot = match self.content {
+        (*form, *values) = match self.content {
             Content::Both => self.read::<BOTH>(payload, len, &mut last),
             Content::Address => self.read::<ADDRESS>(payload, len, &mut last),
             Content::Data => self.read::<DATA>(payload, len, &mut last),
@@ -324,11 +385,11 @@ impl Transfers {
         payload: &[u8; MAX_PAYLOAD],
         len: usize,
         last: &mut Last,
-    ) -> Option<PlainAccess> {
+    ) -> Option<(PlainForm, PlainValues)> {
         let first = word(payload, 0)?;
         if len > 8 {
             return match WHAT {
-                FORM | USUAL | BOTH => self.longer::<WHAT>(payload, len, last),
+                USUAL | BOTH => self.longer::<WHAT>(payload, len, last),
                 _ => None,
             };
         }
@@ -340,8 +401,8 @@ impl Transfers {
             return None;
         }
         let fields = match WHAT {
-            FORM | USUAL | BOTH => {
-                let data = (all << (shape.end.wrapping_neg() & 63)) >> (shape.unused & 63);
+            USUAL | BOTH => {
+                let data = all << (shape.left & 63) >> (shape.right & 63);
                 let address = all >> (shape.skip & 63);
                 if WHAT == BOTH {
                     signed(all >> (shape.end.min(63)), self.address_width)?;
@@ -371,12 +432,9 @@ impl Transfers {
         (data, address): (i64, i64),
         shape: &Shape,
         last: &mut Last,
-    ) -> PlainAccess {
-        let mut out = PlainAccess {
-            form: shape.form,
-            ..PlainAccess::default()
-        };
-        if WHAT != DATA && WHAT != FORM {
+    ) -> (PlainForm, PlainValues) {
+        let mut out = PlainValues::default();
+        if WHAT != DATA {
             let field = address as u64 & shape.place;
             let before = last.addresses.get(shape.address_base);
             let mut addr = match WHAT != USUAL && self.xor_addresses {
@@ -390,7 +448,7 @@ impl Transfers {
             }
             last.addresses.set(shape.size, addr);
         }
-        if WHAT != ADDRESS && WHAT != FORM {
+        if WHAT != ADDRESS {
             let before = last.data.get(shape.data_base);
             let value = match shape.adds {
                 true => before.wrapping_add(data as u64),
@@ -401,7 +459,7 @@ impl Transfers {
             out.data = value;
         }
         last.known |= shape.gives;
-        out
+        (shape.form, out)
     }
 
     /// A packet with data and address of more than a word.
@@ -411,29 +469,23 @@ impl Transfers {
         payload: &[u8; MAX_PAYLOAD],
         len: usize,
         last: &mut Last,
-    ) -> Option<PlainAccess> {
+    ) -> Option<(PlainForm, PlainValues)> {
         let first = word(payload, 0)?;
         let shape = self.shape(first)?;
-        if shape.needs & !(last.known | LONG) != 0 {
+        if shape.needs & !last.known != 0 || len > shape.longest.into() {
             return None;
         }
+        let end = word(payload, len.wrapping_sub(8))? as i64;
+        // The second word, in which the last bit that was sent is repeated.
+        let second = end >> (128u32.wrapping_sub(8 * len as u32) & 63);
         // The data starts in the second byte, or before it.
         let start = u32::from(shape.start & 15);
-        let second = word(payload, 8)?;
-        let data = first >> start | second << 1 << (63 - start);
-        // Bits of the address that were sent, the last of which is repeated.
-        let end = u32::from(shape.end);
-        let sent = (8 * len as u32).wrapping_sub(end);
-        let width = match WHAT {
-            FORM | USUAL => 57,
-            _ => self.address_width.min(57).into(),
-        };
-        if sent.wrapping_sub(1) >= width {
+        let data = first >> start | (second as u64) << 1 << (63 - start);
+        let sent = (8 * len as u32).saturating_sub(shape.end.into());
+        if WHAT != USUAL && sent > self.address_width.into() {
             return None;
         }
-        let address = word(payload, (end / 8) as usize)? >> (end % 8);
-        let unused = (64 - sent) & 63;
-        let address = (address << unused) as i64 >> unused;
+        let address = end >> 64u32.wrapping_sub(sent).min(63);
         let data = (data << (shape.unused & 63)) as i64 >> (shape.unused & 63);
         Some(self.restore::<WHAT>((data, address << (shape.shift & 63)), shape, last))
     }
@@ -498,8 +550,6 @@ const BOTH: u8 = 1;
 const ADDRESS: u8 = 2;
 /// Data.
 const DATA: u8 = 3;
-/// As [`USUAL`], but neither address nor data is looked at.
-const FORM: u8 = 4;
 
 /// What the first fields of a packet say: `format`, `size` and `diff`.
 fn shape_of(

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::ops::ControlFlow;
 
 use hartrace_flow::decode::Track;
-use hartrace_flow::{Consumer, DataAccess, Event, HartId, Kept, PlainAccess, Run};
+use hartrace_flow::{Consumer, DataAccess, Event, HartId, Kept, PlainAccesses, Run};
 
 use super::Settings;
 use crate::modes::{Predictor, Shared, Targets, Vectors, returns};
@@ -109,7 +109,7 @@ impl<C: Consumer> Consumer for Tap<'_, C> {
     }
 
     #[inline]
-    fn plain_accesses(&mut self, hart: HartId, accesses: &[PlainAccess]) -> ControlFlow<()> {
+    fn plain_accesses(&mut self, hart: HartId, accesses: PlainAccesses<'_>) -> ControlFlow<()> {
         self.out.plain_accesses(hart, accesses)
     }
 

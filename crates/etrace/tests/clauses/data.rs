@@ -80,18 +80,39 @@ pub(crate) fn layout(data: DataConfig, version: Version) -> DataLayout {
     data.layout(version, Xlen::Rv64)
 }
 
+/// Codes of loads and stores: whether it is a store, whether it is aligned.
+const TRANSFERS: [(u64, bool, bool); 4] = [
+    (0, false, true),
+    (1, false, false),
+    (2, true, true),
+    (3, true, false),
+];
+
+/// The field `size` of an atomic of 2^size bytes, and its width: the draft has one bit, for
+/// words and doublewords.
+const fn atomic_size(version: Version, size: u8) -> (u64, u8) {
+    match version.is_draft() {
+        true => (size as u64 - 2, 1),
+        false => (size as u64, 2),
+    }
+}
+
+/// Two bits of format are enough for unified loads and stores.
+const fn without_others(data: DataConfig) -> DataConfig {
+    DataConfig {
+        atomics: false,
+        csrs: false,
+        ..data
+    }
+}
+
 pub(crate) const ADDRESS: u64 = 0x2345_6789_abcd;
 pub(crate) const VALUE: u64 = 0x1234_5678;
 
 #[test]
 fn table_7_1_address_and_data() {
     for version in BOTH {
-        for (store, aligned, format) in [
-            (false, true, 0),
-            (false, false, 1),
-            (true, true, 2),
-            (true, false, 3),
-        ] {
+        for (format, store, aligned) in TRANSFERS {
             for diff in 0..4 {
                 let packet = DataPacket::Transfer {
                     multiple: false,
@@ -110,15 +131,10 @@ fn table_7_1_address_and_data() {
                     ("data", VALUE, 32),
                     ("address", ADDRESS, 47),
                 ];
-                has_fields(&layout(odd(version), version), packet, &fields);
-                // Two bits of format are enough for unified loads and stores.
-                let only = DataConfig {
-                    atomics: false,
-                    csrs: false,
-                    ..odd(version)
-                };
+                let data = odd(version);
+                has_fields(&layout(data, version), packet, &fields);
                 fields[0].2 = 2;
-                has_fields(&layout(only, version), packet, &fields);
+                has_fields(&layout(without_others(data), version), packet, &fields);
             }
         }
     }
@@ -166,23 +182,27 @@ fn table_7_2_address_only() {
             no_data: true,
             ..odd(version)
         };
-        for diff in 0..2 {
-            let packet = DataPacket::Transfer {
-                multiple: false,
-                store: true,
-                aligned: false,
-                size: 3,
-                diff,
-                data: None,
-                address: Some(ADDRESS),
-            };
-            let fields = [
-                ("format", 3, 3),
-                ("size", 3, 2),
-                ("diff", diff.into(), 1),
-                ("address", ADDRESS, 47),
-            ];
-            has_fields(&layout(data, version), packet, &fields);
+        for (format, store, aligned) in TRANSFERS {
+            for (diff, size) in (0..2).flat_map(|diff| (0..4).map(move |size| (diff, size))) {
+                let packet = DataPacket::Transfer {
+                    multiple: false,
+                    store,
+                    aligned,
+                    size,
+                    diff,
+                    data: None,
+                    address: Some(ADDRESS),
+                };
+                let mut fields = [
+                    ("format", format, 3),
+                    ("size", size.into(), 2),
+                    ("diff", diff.into(), 1),
+                    ("address", ADDRESS, 47),
+                ];
+                has_fields(&layout(data, version), packet, &fields);
+                fields[0].2 = 2;
+                has_fields(&layout(without_others(data), version), packet, &fields);
+            }
         }
     }
 }
@@ -196,24 +216,29 @@ fn table_7_3_data_only() {
                 diff_width,
                 ..odd(version)
             };
-            for &diff in codes {
+            let all = TRANSFERS.iter();
+            for (&(format, store, aligned), &diff) in
+                all.flat_map(|form| codes.iter().map(move |diff| (form, diff)))
+            {
                 let packet = DataPacket::Transfer {
                     multiple: false,
-                    store: false,
-                    aligned: true,
+                    store,
+                    aligned,
                     size: 1,
                     diff,
                     data: Some(0xfedc),
                     address: None,
                 };
                 // Extended by its sign to the width of the data bus.
-                let fields = [
-                    ("format", 0, 3),
+                let mut fields = [
+                    ("format", format, 3),
                     ("size", 1, 2),
                     ("diff", diff.into(), diff_width),
                     ("data", 0xffff_ffff_ffff_fedc, 64),
                 ];
                 has_fields(&layout(data, version), packet, &fields);
+                fields[0].2 = 2;
+                has_fields(&layout(without_others(data), version), packet, &fields);
             }
         }
     }
@@ -226,22 +251,26 @@ fn table_7_4_load_requests() {
             split: true,
             ..odd(version)
         };
-        let packet = DataPacket::LoadRequest {
-            multiple: false,
-            aligned: false,
-            size: 2,
-            lrid: 21,
-            diff: 1,
-            address: ADDRESS,
-        };
-        let fields = [
-            ("format", 1, 3),
-            ("size", 2, 2),
-            (id, 21, 5),
-            ("diff", 1, 1),
-            ("address", ADDRESS, 47),
-        ];
-        has_fields(&layout(data, version), packet, &fields);
+        for (format, aligned) in [(0, true), (1, false)] {
+            for diff in 0..2 {
+                let packet = DataPacket::LoadRequest {
+                    multiple: false,
+                    aligned,
+                    size: 2,
+                    lrid: 21,
+                    diff,
+                    address: ADDRESS,
+                };
+                let fields = [
+                    ("format", format, 3),
+                    ("size", 2, 2),
+                    (id, 21, 5),
+                    ("diff", diff.into(), 1),
+                    ("address", ADDRESS, 47),
+                ];
+                has_fields(&layout(data, version), packet, &fields);
+            }
+        }
     }
 }
 
@@ -315,29 +344,31 @@ fn the_size_field() {
 #[test]
 fn table_7_6_atomics() {
     for version in BOTH {
-        for subtype in 0..8 {
-            let packet = DataPacket::Atomic {
-                subtype,
-                size: 3,
-                diff: 3,
-                operand: Some(0x1_0000_0000),
-                data: Some(VALUE),
-                address: Some(ADDRESS),
-            };
-            // The draft has one bit of size: words or doublewords.
-            let draft = version == DRAFT;
-            let fields = [
-                ("format", 6, 3),
-                ("subtype", subtype.into(), 3),
-                ("size", if draft { 1 } else { 3 }, if draft { 1 } else { 2 }),
-                ("diff", 3, 2),
-                ("op_len", 4, 3),
-                ("operand", 0x1_0000_0000, 40),
-                ("data_len", 3, 3),
-                ("data", VALUE, 32),
-                ("address", ADDRESS, 47),
-            ];
-            has_fields(&layout(odd(version), version), packet, &fields);
+        for (subtype, diff) in (0..8).flat_map(|subtype| (0..4).map(move |diff| (subtype, diff))) {
+            // The lengths have as many bits as the size has log2 of bytes.
+            for (size, operand, op_len) in [(2, 0x12_3456, 2), (3, 0x1_0000_0000, 4)] {
+                let packet = DataPacket::Atomic {
+                    subtype,
+                    size,
+                    diff,
+                    operand: Some(operand),
+                    data: Some(VALUE),
+                    address: Some(ADDRESS),
+                };
+                let (size_field, size_width) = atomic_size(version, size);
+                let fields = [
+                    ("format", 6, 3),
+                    ("subtype", subtype.into(), 3),
+                    ("size", size_field, size_width),
+                    ("diff", diff.into(), 2),
+                    ("op_len", op_len, size),
+                    ("operand", operand, 8 * (op_len as u8 + 1)),
+                    ("data_len", 3, size),
+                    ("data", VALUE, 32),
+                    ("address", ADDRESS, 47),
+                ];
+                has_fields(&layout(odd(version), version), packet, &fields);
+            }
         }
     }
 }
@@ -349,82 +380,100 @@ fn table_7_7_atomics_address_only() {
             no_data: true,
             ..odd(version)
         };
-        let packet = DataPacket::Atomic {
-            subtype: 5,
-            size: 2,
-            diff: 1,
-            operand: None,
-            data: None,
-            address: Some(ADDRESS),
-        };
-        let draft = version == DRAFT;
-        let fields = [
-            ("format", 6, 3),
-            ("subtype", 5, 3),
-            ("size", if draft { 0 } else { 2 }, if draft { 1 } else { 2 }),
-            ("diff", 1, 1),
-            ("address", ADDRESS, 47),
-        ];
-        has_fields(&layout(data, version), packet, &fields);
+        for (subtype, diff) in (0..8).flat_map(|subtype| (0..2).map(move |diff| (subtype, diff))) {
+            for size in [2, 3] {
+                let packet = DataPacket::Atomic {
+                    subtype,
+                    size,
+                    diff,
+                    operand: None,
+                    data: None,
+                    address: Some(ADDRESS),
+                };
+                let (size_field, size_width) = atomic_size(version, size);
+                let fields = [
+                    ("format", 6, 3),
+                    ("subtype", subtype.into(), 3),
+                    ("size", size_field, size_width),
+                    ("diff", diff.into(), 1),
+                    ("address", ADDRESS, 47),
+                ];
+                has_fields(&layout(data, version), packet, &fields);
+            }
+        }
     }
 }
 
 #[test]
 fn table_7_8_atomics_data_only() {
-    for (diff_width, diff) in [(1, 1), (2, 3)] {
-        let data = DataConfig {
-            no_address: true,
-            diff_width,
-            ..odd(RATIFIED)
-        };
-        let packet = DataPacket::Atomic {
-            subtype: 1,
-            size: 2,
-            diff,
-            operand: Some(0xffff_ff80),
-            data: Some(VALUE),
-            address: None,
-        };
-        let fields = [
-            ("format", 6, 3),
-            ("subtype", 1, 3),
-            ("size", 2, 2),
-            ("diff", diff.into(), diff_width),
-            ("op_len", 0, 2),
-            ("operand", 0x80, 8),
-            ("data", VALUE, 64),
-        ];
-        has_fields(&layout(data, RATIFIED), packet, &fields);
+    for version in BOTH {
+        for (diff_width, codes) in [(1, &[0, 1][..]), (2, &[0, 1, 3])] {
+            let data = DataConfig {
+                no_address: true,
+                diff_width,
+                ..odd(version)
+            };
+            for (subtype, &diff) in
+                (0..8).flat_map(|subtype| codes.iter().map(move |diff| (subtype, diff)))
+            {
+                for (size, operand) in [(2, 0xffff_ff80), (3, 0xffff_ffff_ffff_ff80)] {
+                    let packet = DataPacket::Atomic {
+                        subtype,
+                        size,
+                        diff,
+                        operand: Some(operand),
+                        data: Some(VALUE),
+                        address: None,
+                    };
+                    let (size_field, size_width) = atomic_size(version, size);
+                    let fields = [
+                        ("format", 6, 3),
+                        ("subtype", subtype.into(), 3),
+                        ("size", size_field, size_width),
+                        ("diff", diff.into(), diff_width),
+                        ("op_len", 0, size),
+                        ("operand", 0x80, 8),
+                        ("data", VALUE, 64),
+                    ];
+                    has_fields(&layout(data, version), packet, &fields);
+                }
+            }
+        }
     }
 }
 
 #[test]
 fn table_7_9_atomic_requests() {
-    for (diff_width, diff) in [(1, 1), (2, 2)] {
-        let data = DataConfig {
-            split: true,
-            diff_width,
-            ..odd(RATIFIED)
-        };
-        let packet = DataPacket::AtomicRequest {
-            subtype: 6,
-            size: 3,
-            lrid: 9,
-            diff,
-            operand: 0x7f,
-            address: ADDRESS,
-        };
-        let fields = [
-            ("format", 6, 3),
-            ("subtype", 6, 3),
-            ("size", 3, 2),
-            ("lrid", 9, 5),
-            ("diff", diff.into(), diff_width),
-            ("op_len", 0, 3),
-            ("operand", 0x7f, 8),
-            ("address", ADDRESS, 47),
-        ];
-        has_fields(&layout(data, RATIFIED), packet, &fields);
+    for (version, id) in [(DRAFT, "index"), (RATIFIED, "lrid")] {
+        for (diff_width, diff) in [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)] {
+            let data = DataConfig {
+                split: true,
+                diff_width,
+                ..odd(version)
+            };
+            for (subtype, size) in (0..8).flat_map(|subtype| [2, 3].map(|size| (subtype, size))) {
+                let packet = DataPacket::AtomicRequest {
+                    subtype,
+                    size,
+                    lrid: 9,
+                    diff,
+                    operand: 0x7f,
+                    address: ADDRESS,
+                };
+                let (size_field, size_width) = atomic_size(version, size);
+                let fields = [
+                    ("format", 6, 3),
+                    ("subtype", subtype.into(), 3),
+                    ("size", size_field, size_width),
+                    (id, 9, 5),
+                    ("diff", diff.into(), diff_width),
+                    ("op_len", 0, size),
+                    ("operand", 0x7f, 8),
+                    ("address", ADDRESS, 47),
+                ];
+                has_fields(&layout(data, version), packet, &fields);
+            }
+        }
     }
 }
 
@@ -432,38 +481,40 @@ fn table_7_9_atomic_requests() {
 /// on the size that the request had.
 #[test]
 fn table_7_10_atomic_responses() {
-    let data = DataConfig {
-        split: true,
-        ..odd(RATIFIED)
-    };
-    let layout = layout(data, RATIFIED);
-    let mut outstanding = Outstanding::default();
-    for (lrid, size) in [(9, 3), (4, 2)] {
-        outstanding.note(&DataPacket::AtomicRequest {
-            subtype: 0,
-            size,
-            lrid,
-            diff: 0,
-            operand: 0,
-            address: 0,
-        });
-    }
-    for (lrid, len_width) in [(9, 3), (4, 2)] {
-        for resp in 0..4 {
-            let packet = DataPacket::AtomicResponse {
+    for (version, id) in [(DRAFT, "index"), (RATIFIED, "lrid")] {
+        let data = DataConfig {
+            split: true,
+            ..odd(version)
+        };
+        let layout = layout(data, version);
+        let mut outstanding = Outstanding::default();
+        for (lrid, size) in [(9, 3), (4, 2)] {
+            outstanding.note(&DataPacket::AtomicRequest {
+                subtype: 0,
+                size,
                 lrid,
-                resp,
-                data: if resp == 0 { 0 } else { VALUE },
-            };
-            let there = |width| if resp == 0 { 0 } else { width };
-            let fields = [
-                ("format", 7, 3),
-                ("lrid", lrid.into(), 5),
-                ("resp", resp.into(), 2),
-                ("data_len", 3, there(len_width)),
-                ("data", VALUE, there(32)),
-            ];
-            has_fields_after(&layout, &outstanding, packet, &fields);
+                diff: 0,
+                operand: 0,
+                address: 0,
+            });
+        }
+        for (lrid, len_width) in [(9, 3), (4, 2)] {
+            for resp in 0..4 {
+                let packet = DataPacket::AtomicResponse {
+                    lrid,
+                    resp,
+                    data: if resp == 0 { 0 } else { VALUE },
+                };
+                let there = |width| if resp == 0 { 0 } else { width };
+                let fields = [
+                    ("format", 7, 3),
+                    (id, lrid.into(), 5),
+                    ("resp", resp.into(), 2),
+                    ("data_len", 3, there(len_width)),
+                    ("data", VALUE, there(32)),
+                ];
+                has_fields_after(&layout, &outstanding, packet, &fields);
+            }
         }
     }
 }
@@ -472,78 +523,102 @@ fn table_7_10_atomic_responses() {
 fn table_7_11_csrs() {
     for version in BOTH {
         for (xlen, len) in [(Xlen::Rv32, 2), (Xlen::Rv64, 3)] {
-            let data = DataConfig {
-                daddress_width: 32,
-                ..odd(version)
-            };
-            let packet = DataPacket::Csr {
-                subtype: 1,
-                diff: 3,
-                data: Some(VALUE),
-                operand: Some(0x88),
-                address: 0x305,
-            };
-            let fields = [
-                ("format", 5, 3),
-                ("subtype", 1, 2),
-                ("diff", 3, 2),
-                ("data_len", 3, len),
-                ("data", VALUE, 32),
-                ("addr_msbs", 0xc, 6),
-                ("op_len", 1, len),
-                ("operand", 0x88, 16),
-                ("addr_lsbs", 5, 6),
-            ];
-            has_fields(&data.layout(version, xlen), packet, &fields);
+            for (diff_width, diff) in [(1, 0), (1, 1), (2, 0), (2, 1), (2, 3)] {
+                let data = DataConfig {
+                    daddress_width: 32,
+                    diff_width,
+                    ..odd(version)
+                };
+                for subtype in 0..3 {
+                    let packet = DataPacket::Csr {
+                        subtype,
+                        diff,
+                        data: Some(VALUE),
+                        operand: Some(0x88),
+                        address: 0x305,
+                    };
+                    let fields = [
+                        ("format", 5, 3),
+                        ("subtype", subtype.into(), 2),
+                        ("diff", diff.into(), diff_width),
+                        ("data_len", 3, len),
+                        ("data", VALUE, 32),
+                        ("addr_msbs", 0xc, 6),
+                        ("op_len", 1, len),
+                        ("operand", 0x88, 16),
+                        ("addr_lsbs", 5, 6),
+                    ];
+                    has_fields(&data.layout(version, xlen), packet, &fields);
+                }
+            }
         }
     }
 }
 
 #[test]
 fn table_7_12_read_only_csrs() {
-    let packet = DataPacket::Csr {
-        subtype: 1,
-        diff: 1,
-        data: Some(0x42),
-        operand: None,
-        address: 0xf14,
-    };
-    let fields = [
-        ("format", 5, 3),
-        ("subtype", 1, 2),
-        ("diff", 1, 2),
-        ("data_len", 0, 3),
-        ("data", 0x42, 8),
-        ("addr_msbs", 0x3c, 6),
-        ("addr_lsbs", 0x14, 6),
-    ];
-    has_fields(&layout(odd(RATIFIED), RATIFIED), packet, &fields);
+    for version in BOTH {
+        for (xlen, len) in [(Xlen::Rv32, 2), (Xlen::Rv64, 3)] {
+            for (diff_width, diff) in [(1, 0), (1, 1), (2, 0), (2, 1), (2, 3)] {
+                let data = DataConfig {
+                    daddress_width: 32,
+                    diff_width,
+                    ..odd(version)
+                };
+                for subtype in 0..3 {
+                    let packet = DataPacket::Csr {
+                        subtype,
+                        diff,
+                        data: Some(0x42),
+                        operand: None,
+                        address: 0xf14,
+                    };
+                    let fields = [
+                        ("format", 5, 3),
+                        ("subtype", subtype.into(), 2),
+                        ("diff", diff.into(), diff_width),
+                        ("data_len", 0, len),
+                        ("data", 0x42, 8),
+                        ("addr_msbs", 0x3c, 6),
+                        ("addr_lsbs", 0x14, 6),
+                    ];
+                    has_fields(&data.layout(version, xlen), packet, &fields);
+                }
+            }
+        }
+    }
 }
 
 #[test]
 fn table_7_13_csrs_address_only() {
-    for (csr_subtype_width, csr_diff_width) in [(3, 0), (2, 1)] {
-        let data = DataConfig {
-            no_data: true,
-            csr_subtype_width,
-            csr_diff_width,
-            ..odd(RATIFIED)
-        };
-        let packet = DataPacket::Csr {
-            subtype: 2,
-            diff: csr_diff_width,
-            data: None,
-            operand: None,
-            address: 0x7c1,
-        };
-        let fields = [
-            ("format", 5, 3),
-            ("subtype", 2, csr_subtype_width),
-            ("diff", csr_diff_width.into(), csr_diff_width),
-            ("addr_msbs", 0x1f, 6),
-            ("addr_lsbs", 1, 6),
-        ];
-        has_fields(&layout(data, RATIFIED), packet, &fields);
+    for version in BOTH {
+        for (csr_subtype_width, csr_diff_width) in [(3, 0), (2, 1), (2, 0), (3, 1)] {
+            let data = DataConfig {
+                no_data: true,
+                csr_subtype_width,
+                csr_diff_width,
+                ..odd(version)
+            };
+            for (subtype, diff) in
+                (0..3).flat_map(|subtype| (0..=csr_diff_width).map(move |diff| (subtype, diff)))
+            {
+                let packet = DataPacket::Csr {
+                    subtype,
+                    diff,
+                    data: None,
+                    operand: None,
+                    address: 0x7c1,
+                };
+                let fields = [
+                    ("format", 5, 3),
+                    ("subtype", subtype.into(), csr_subtype_width),
+                    ("diff", diff.into(), csr_diff_width),
+                    ("addr_msbs", 0x1f, 6),
+                    ("addr_lsbs", 1, 6),
+                ];
+                has_fields(&layout(data, version), packet, &fields);
+            }
+        }
     }
 }
 

@@ -364,18 +364,22 @@ fn table_6_5_address() {
 }
 
 /// 1, 3, 7, 15 or 31 bits of map for 1, 2-3, 4-7, 8-15, 16-31 branches.
+const fn map_width(branches: u8) -> u8 {
+    match branches {
+        1 => 1,
+        2..=3 => 3,
+        4..=7 => 7,
+        8..=15 => 15,
+        _ => 31,
+    }
+}
+
 #[test]
 fn table_6_6_branches_and_address() {
     for version in VERSIONS {
         let report = reports()[60];
         for count in 1..=31u8 {
-            let width = match count {
-                1 => 1,
-                2..=3 => 3,
-                4..=7 => 7,
-                8..=15 => 15,
-                _ => 31,
-            };
+            let width = map_width(count);
             let bits = 0x5d5d_5d5d & (u32::MAX >> (32 - count));
             let map = BranchMap { bits, count };
             let packet = Packet::Branches {
@@ -470,7 +474,9 @@ fn tables_6_10_and_6_11_jump_target() {
                 (9, 4),
             ];
             has_fields(&layout, packet, &fields);
-            for (count, bits, width) in [(3, 0b101, 3), (7, 0x2a, 7), (31, 0x4000_0001, 31)] {
+            for count in 1..=31u8 {
+                let width = map_width(count);
+                let bits = 0x5d5d_5d5d & (u32::MAX >> (32 - count));
                 let map = BranchMap { bits, count };
                 let packet = Packet::JumpTarget {
                     index: 0x55,
@@ -478,13 +484,15 @@ fn tables_6_10_and_6_11_jump_target() {
                     irreport,
                     irdepth: 9,
                 };
-                let msb = u64::from(bits >> (width - 1) & 1);
+                // Bits that are not valid repeat the last outcome, so that they compress away.
+                let msb = u64::from(bits >> (count - 1) & 1);
+                let filled = u64::from(bits) | (u64::MAX << count) * msb & u64::MAX >> (64 - width);
                 let fields = [
                     (0, 2),
                     (1, 1),
                     (0x55, 7),
                     (count.into(), 5),
-                    (bits.into(), width),
+                    (filled, width),
                     (msb ^ u64::from(irreport), 1),
                     (9, 4),
                 ];

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use crate::walk::Doubts;
 use crate::{
-    Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, NamedSync, PlainAccess,
+    Blocks, Consumer, Context, DataAccess, Event, Gap, HartId, History, NamedSync, PlainAccesses,
     Reason, ReturnStack, SpaceId, Spot, Trap, Walk, Warning,
 };
 
@@ -106,7 +106,7 @@ impl Track {
 
     /// Gives data accesses that are not assigned to instructions.
     #[inline]
-    pub fn plain_accesses<C: Consumer>(&mut self, accesses: &[PlainAccess], out: &mut C) {
+    pub fn plain_accesses<C: Consumer>(&mut self, accesses: PlainAccesses<'_>, out: &mut C) {
         self.pause |= out.plain_accesses(self.hart, accesses).is_break();
     }
 

@@ -1,10 +1,12 @@
 //! Which accesses the instructions of runs make, each run looked at once.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::runs::{Accesses, TiedRuns};
+use super::waiting::Held;
+use crate::plain_access::{FORMS, FormWord};
 use crate::{
-    AccessKind, DataAccess, Image, Kept, Part, PlainAccess, PlainForm, Reported, Run, SpaceId,
+    AccessKind, DataAccess, Image, Kept, Part, PlainAccesses, PlainForm, Reported, Run, SpaceId,
     Touch,
 };
 
@@ -100,7 +102,7 @@ impl Code<'_> {
     }
 }
 
-/// Accesses, or runs, that are kept at most; then a cache starts afresh.
+/// Accesses and runs that are kept at most; then a cache starts afresh.
 const MOST_KEPT: usize = 1 << 18;
 
 /// The accesses of single runs: a cache of fixed size.
@@ -180,77 +182,93 @@ impl RunPlans {
 /// The accesses of slices of runs, by the names of the slices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlicePlans {
-    stores: Vec<Store>,
+    /// Each at the place that its number leads to.
+    stores: [Store; STORES],
     plans: Vec<SlicePlan>,
-    /// The runs of all slices, and how many accesses of its slice there are up to the end
-    /// of each.
-    runs: Vec<Run>,
-    ends: Vec<u32>,
-    expected: Vec<Expected>,
+    /// Runs and accesses of all plans.
+    size: usize,
 }
 
 /// The slices of one store of a decoder's tables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Store {
     number: u32,
     /// By place: the plan, counted from 1; 0 for a slice that has not come yet.
     known: Vec<u32>,
 }
 
+/// Stores that are known, a power of two. A decoder has three, with numbers in a row.
+const STORES: usize = 16;
+
 /// The accesses of all runs of a slice.
-#[derive(Clone, Copy, Debug)]
-struct SlicePlan {
-    kept: Kept,
-    /// In the list of all accesses.
-    from: u32,
-    count: u32,
-    /// In the list of all runs.
-    first: u32,
-    len: u32,
+#[derive(Clone, Debug)]
+pub(super) struct SlicePlan {
+    pub(super) kept: Kept,
+    pub(super) runs: Box<[Run]>,
+    /// How many accesses there are up to the end of each run.
+    pub(super) ends: Box<[u32]>,
+    pub(super) expected: Box<[Expected]>,
+    /// The forms of the first accesses, and those of the others.
+    first: FormWord,
+    others: Box<[FormWord]>,
+    /// Instructions of all runs.
+    pub(super) insns: u64,
     /// Each access is made, and of the kind that is expected.
-    is_exact: bool,
+    pub(super) is_exact: bool,
 }
 
-/// Stores that are known. A decoder has three.
-const MOST_STORES: usize = 16;
+impl SlicePlan {
+    fn new(code: Code<'_>, kept: Kept, runs: &[Run], plans: &mut RunPlans) -> SlicePlan {
+        let (mut expected, mut ends) = (Vec::new(), Vec::new());
+        for run in runs {
+            expected.extend_from_slice(plans.of(code, run));
+            ends.push(expected.len() as u32);
+        }
+        let word = |some: &[Expected]| FormWord::new(some.iter().map(|e| e.form));
+        SlicePlan {
+            kept,
+            runs: Box::from(runs),
+            ends: ends.into(),
+            first: word(&expected),
+            others: expected.chunks(FORMS).skip(1).map(word).collect(),
+            insns: runs.iter().map(|run| u64::from(run.insns)).sum(),
+            is_exact: !expected.iter().any(|e| e.failed.is_some() || e.vector),
+            expected: expected.into(),
+        }
+    }
+
+    /// Whether these accesses, as many as the slice has or more, begin with those of the
+    /// slice.
+    #[inline(always)]
+    pub(super) fn fits(&self, accesses: PlainAccesses<'_>) -> bool {
+        let mut rest = accesses.forms();
+        if !self.first.is_alike(rest) {
+            return false;
+        }
+        for word in &self.others {
+            rest = rest.get(FORMS..).unwrap_or_default();
+            if !word.is_alike(rest) {
+                return false;
+            }
+        }
+        true
+    }
+}
 
 impl SlicePlans {
     /// The number of the plan for the slice with this name, if it has come before.
     #[inline]
     pub(super) fn find(&self, kept: Kept) -> Option<u32> {
-        let store = self.stores.iter().find(|s| s.number == kept.store())?;
-        store.known.get(kept.index() as usize)?.checked_sub(1)
-    }
-
-    /// These runs, which have this name, with the first of these accesses, and how many they
-    /// are. `None` if the runs have not come before, or have others.
-    #[inline(always)]
-    pub(super) fn exact<'a>(
-        &'a self,
-        kept: Kept,
-        runs: &'a [Run],
-        plain: &'a [PlainAccess],
-    ) -> Option<(TiedRuns<'a>, usize)> {
-        let plan = self.plans.get(self.find(kept)? as usize)?;
-        let (from, count) = (plan.from as usize, plan.count as usize);
-        let expected = self.expected.get(from..from + count)?;
-        let own = plain.get(..count)?;
-        if !plan.is_exact || !are_expected(own, expected) {
+        let store = self.stores.get(kept.store() as usize % STORES)?;
+        if store.number != kept.store() {
             return None;
         }
-        let first = plan.first as usize;
-        let tied = TiedRuns {
-            kept,
-            runs,
-            ends: self.ends.get(first..first + plan.len as usize)?,
-            accesses: Accesses::Plain(own, expected),
-        };
-        Some((tied, count))
+        store.known.get(kept.index() as usize)?.checked_sub(1)
     }
 
     /// Whether there are so many that they should be forgotten.
     pub(super) fn is_full(&self) -> bool {
-        self.expected.len().max(self.runs.len()) > MOST_KEPT
+        self.size > MOST_KEPT
     }
 
     /// Makes a plan of those of the runs: its number.
@@ -262,91 +280,43 @@ impl SlicePlans {
         runs: &[Run],
         plans: &mut RunPlans,
     ) -> u32 {
-        let (from, first) = (self.expected.len(), self.runs.len());
-        for run in runs {
-            self.expected.extend_from_slice(plans.of(code, run));
-            self.ends.push((self.expected.len() - from) as u32);
-        }
-        self.runs.extend_from_slice(runs);
-        let expected = self.expected.get(from..).unwrap_or_default();
+        let plan = SlicePlan::new(code, kept, runs, plans);
+        self.size += plan.runs.len() + plan.expected.len();
         let number = self.plans.len() as u32;
-        self.plans.push(SlicePlan {
-            kept,
-            from: from as u32,
-            count: expected.len() as u32,
-            first: first as u32,
-            len: runs.len() as u32,
-            is_exact: !expected.iter().any(|e| e.failed.is_some() || e.vector),
-        });
-        let (known, index) = (self.known(kept.store()), kept.index() as usize);
-        if known.len() <= index {
-            known.resize(index + 1, 0);
-        }
-        if let Some(place) = known.get_mut(index) {
-            *place = number + 1;
+        self.plans.push(plan);
+        let index = kept.index() as usize;
+        if let Some(store) = self.stores.get_mut(kept.store() as usize % STORES) {
+            if store.number != kept.store() {
+                store.number = kept.store();
+                store.known.clear();
+            }
+            if store.known.len() <= index {
+                store.known.resize(index + 1, 0);
+            }
+            if let Some(place) = store.known.get_mut(index) {
+                *place = number + 1;
+            }
         }
         number
     }
 
-    /// The slices of a store by place.
-    fn known(&mut self, number: u32) -> &mut Vec<u32> {
-        let at = match self.stores.iter().position(|s| s.number == number) {
-            Some(at) => at,
-            None => {
-                if self.stores.len() == MOST_STORES {
-                    self.stores.remove(0);
-                }
-                let known = Vec::new();
-                self.stores.push(Store { number, known });
-                self.stores.len() - 1
-            }
-        };
-        #[allow(clippy::indexing_slicing)] // found, or just added
-        &mut self.stores[at].known
+    /// The plan of a slice that is held back; `None` if it is none.
+    #[inline(always)]
+    pub(super) fn of(&mut self, held: Held) -> Option<&SlicePlan> {
+        match held {
+            Held::Slice { plan, next } => self.plan(plan, next),
+            Held::Runs(_) | Held::Event => None,
+        }
     }
 
-    /// The runs of a plan, of which the last went to `next`, and their accesses.
+    /// The plan with this number, of which the last run went to `next`.
     #[inline(always)]
-    pub(super) fn slice(&mut self, plan: u32, next: u64) -> Option<Slice<'_>> {
-        let plan = self.plans.get(plan as usize)?;
-        let first = plan.first as usize;
-        let all = first..first + plan.len as usize;
-        let runs = self.runs.get_mut(all.clone())?;
-        if let Some(last) = runs.last_mut() {
+    pub(super) fn plan(&mut self, number: u32, next: u64) -> Option<&SlicePlan> {
+        let plan = self.plans.get_mut(number as usize)?;
+        if let Some(last) = plan.runs.last_mut() {
             last.next = next;
         }
-        let from = plan.from as usize;
-        Some(Slice {
-            kept: plan.kept,
-            runs,
-            ends: self.ends.get(all)?,
-            expected: self.expected.get(from..from + plan.count as usize)?,
-            is_exact: plan.is_exact,
-        })
-    }
-}
-
-/// Runs with the accesses that their instructions make.
-pub(super) struct Slice<'a> {
-    pub(super) kept: Kept,
-    pub(super) runs: &'a [Run],
-    /// How many accesses there are up to the end of each run.
-    ends: &'a [u32],
-    pub(super) expected: &'a [Expected],
-    /// Each access is made, and of the kind that is expected.
-    pub(super) is_exact: bool,
-}
-
-impl<'a> Slice<'a> {
-    /// The runs with these accesses.
-    #[inline(always)]
-    pub(super) const fn with(&self, accesses: Accesses<'a>) -> TiedRuns<'a> {
-        TiedRuns {
-            kept: self.kept,
-            runs: self.runs,
-            ends: self.ends,
-            accesses,
-        }
+        Some(plan)
     }
 }
 
@@ -366,7 +336,7 @@ pub(super) fn assign(expected: &[Expected], accesses: &mut [DataAccess]) -> bool
 
 /// Whether accesses are the expected ones, as far as there are as many.
 #[inline(always)]
-pub(super) fn are_expected(accesses: &[PlainAccess], expected: &[Expected]) -> bool {
-    let mut both = accesses.iter().zip(expected);
-    both.all(|(access, expected)| access.form.difference(expected.form) == 0)
+pub(super) fn are_expected(accesses: PlainAccesses<'_>, expected: &[Expected]) -> bool {
+    let mut both = accesses.forms().iter().zip(expected);
+    both.all(|(form, expected)| form.is_alike(expected.form))
 }

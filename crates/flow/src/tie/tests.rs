@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 use hartrace_isa::{Isa, Xlen};
 
 use super::*;
-use crate::{Access, AccessKind, Exit, Gap, PlainForm, SpaceId};
+use crate::{Access, AccessKind, Exit, Gap, PlainForm, PlainValues, SpaceId};
 
 const BASE: u64 = 0x1000;
 
@@ -388,16 +388,17 @@ fn what_waits_is_bounded() {
 }
 
 /// The load or store of an event.
-fn plain(event: &Event) -> Option<PlainAccess> {
+fn plain(event: &Event) -> Option<(PlainForm, PlainValues)> {
     let Event::Access(data) = event else {
         panic!("an access")
     };
     let DataAccess { access, .. } = data;
-    Some(PlainAccess {
+    let form = PlainForm::new(access.kind, access.size, true, true)?;
+    let values = PlainValues {
         addr: access.addr,
         data: access.data.unwrap(),
-        form: PlainForm::new(access.kind, access.size, true, true)?,
-    })
+    };
+    Some((form, values))
 }
 
 /// Runs that come under a name give what they give one by one, whether their accesses come
@@ -440,7 +441,11 @@ fn named_runs_give_the_same() {
                             continue;
                         }
                         let _ = match plain(event).filter(|_| is_plain) {
-                            Some(plain) => out.plain_accesses(HartId(0), &[plain]),
+                            Some((form, values)) => {
+                                let (forms, values) = ([form], [values]);
+                                let one = PlainAccesses::new(&forms, &values);
+                                out.plain_accesses(HartId(0), one)
+                            }
                             None => out.event(HartId(0), event),
                         };
                     }
@@ -481,4 +486,61 @@ fn named_runs_give_the_same() {
             }
         }
     }
+}
+
+/// Accesses of slices of any length are compared, those after the eighth too.
+#[test]
+fn every_access_of_a_long_slice_is_compared() {
+    let image = image();
+    for len in 0..30u32 {
+        // `len` loads, but the one at `wrong` is a store.
+        for wrong in (0..len as usize).map(Some).chain([None]) {
+            let runs: Vec<Run> = (0..len + 1)
+                .filter_map(|i| match run(if i < len { 0 } else { 1 }, 1) {
+                    Event::Run(run) => Some(run),
+                    _ => None,
+                })
+                .collect();
+            let mut tie = Tie::new(&image, reported(true), REASON);
+            let mut tape = Tape::default();
+            let mut out = tie.to(&mut tape);
+            let accesses: Vec<_> = (0..len as usize)
+                .filter_map(|i| {
+                    let kind = if wrong == Some(i) { Store } else { Load };
+                    plain(&access(kind, i as u64))
+                })
+                .collect();
+            let forms: Vec<PlainForm> = accesses.iter().map(|a| a.0).collect();
+            let values: Vec<PlainValues> = accesses.iter().map(|a| a.1).collect();
+            let _ = out.kept_runs(HartId(0), Kept::new(7, 0), &runs);
+            let _ = out.plain_accesses(HartId(0), PlainAccesses::new(&forms, &values));
+            out.finish();
+            let gaps = tape.0.iter().filter(|event| event.starts_with("data gap"));
+            assert_eq!(gaps.count(), usize::from(wrong.is_some()));
+            let tied = tape.0.iter().filter(|event| event.starts_with("Some(0)"));
+            assert_eq!(tied.count(), wrong.unwrap_or(len as usize));
+        }
+    }
+}
+
+/// A source may leave values out for a consumer that does not look at them, and give them
+/// again: each access that came with values keeps its own.
+#[test]
+fn accesses_with_and_without_values() {
+    let image = image();
+    let mut tie = Tie::new(&image, reported(true), REASON);
+    let mut tape = Tape::default();
+    let mut out = tie.to(&mut tape);
+    let Some((form, _)) = plain(&access(Load, 0)) else {
+        panic!("a load")
+    };
+    let values = |addr: u64| PlainValues { addr, data: 1 };
+    let _ = out.plain_accesses(HartId(0), PlainAccesses::new(&[form, form], &[]));
+    let some = [values(0x20), values(0x30)];
+    let _ = out.plain_accesses(HartId(0), PlainAccesses::new(&[form, form], &some));
+    let _ = out.plain_accesses(HartId(0), PlainAccesses::new(&[form], &[]));
+    let _ = out.event(HartId(0), &SYNC);
+    out.finish();
+    let addresses: Vec<&str> = tape.0.iter().filter_map(|e| e.split(' ').nth(2)).collect();
+    assert_eq!(addresses[..5], ["0", "0", "20", "30", "0"]);
 }

@@ -3,9 +3,10 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::plans::{Slice, SlicePlans};
+use super::plans::SlicePlans;
 use crate::{
-    AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, PlainAccess, Run, SpaceId,
+    AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, PlainAccesses, PlainForm,
+    PlainValues, Run, SpaceId,
 };
 
 /// What is known of one hart.
@@ -15,7 +16,7 @@ pub(super) struct Hart {
     /// Accesses that no instruction has taken, if not all of them are plain.
     pub(super) waiting: Row<DataAccess>,
     /// The same if they are. One of the two is empty.
-    pub(super) plain: Row<PlainAccess>,
+    pub(super) plain: PlainRow,
     /// Accesses that have left.
     taken: u64,
     /// Synchronisations: how many accesses came before each.
@@ -77,6 +78,17 @@ impl<T: Copy> Row<T> {
     #[inline]
     pub(super) fn extend(&mut self, items: &[T]) {
         self.items.extend_from_slice(items);
+    }
+
+    /// Adds default values until there are so many.
+    #[inline]
+    fn fill_up(&mut self, len: usize)
+    where
+        T: Default,
+    {
+        let missing = len.saturating_sub(self.len());
+        self.items
+            .extend(core::iter::repeat_n(T::default(), missing));
     }
 
     /// Puts items before all others.
@@ -153,6 +165,56 @@ impl<T: Copy> Row<T> {
     }
 }
 
+/// Plain accesses that wait.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlainRow {
+    forms: Row<PlainForm>,
+    /// None if none of the accesses came with values.
+    values: Row<PlainValues>,
+}
+
+impl PlainRow {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.forms.len()
+    }
+
+    #[inline]
+    pub(super) fn extend(&mut self, accesses: PlainAccesses<'_>) {
+        let (before, values) = (self.forms.len(), accesses.values());
+        self.forms.extend(accesses.forms());
+        if !values.is_empty() || !self.values.is_empty() {
+            self.values.fill_up(before);
+            self.values.extend(values);
+            self.values.fill_up(self.forms.len());
+        }
+    }
+
+    /// All of them.
+    #[inline]
+    pub(super) fn all(&self) -> PlainAccesses<'_> {
+        PlainAccesses::new(self.forms.all(), self.values.all())
+    }
+
+    /// The first so many; none if there are fewer.
+    #[inline]
+    pub(super) fn first(&self, count: usize) -> PlainAccesses<'_> {
+        PlainAccesses::new(self.forms.first(count), self.values.first(count))
+    }
+
+    /// Takes the first so many out.
+    #[inline]
+    pub(super) fn drop(&mut self, count: usize) {
+        self.forms.drop(count);
+        self.values.drop(count);
+    }
+
+    fn clear(&mut self) {
+        self.forms.clear();
+        self.values.clear();
+    }
+}
+
 impl Hart {
     /// A synchronisation: accesses that come belong to instructions after it.
     pub(super) fn sync(&mut self) {
@@ -189,7 +251,7 @@ impl Hart {
 
     /// The same for plain ones.
     #[inline]
-    pub(super) fn add_plain(&mut self, accesses: &[PlainAccess]) {
+    pub(super) fn add_plain(&mut self, accesses: PlainAccesses<'_>) {
         self.plain.extend(accesses);
         if !self.waiting.is_empty() {
             self.unpack();
@@ -198,10 +260,10 @@ impl Hart {
 
     /// From now on accesses that wait are in `waiting`, until there are none.
     pub(super) fn unpack(&mut self) {
-        for plain in self.plain.all_mut() {
-            self.waiting.push(plain.access(None));
+        if self.plain.len() > 0 {
+            self.waiting.items.extend(self.plain.all().iter());
+            self.plain.clear();
         }
-        self.plain.clear();
     }
 
     /// Forgets plain accesses that have been given.
@@ -257,12 +319,10 @@ impl Hart {
     /// Holds the runs of the first slice back as they are, without a plan.
     #[cold]
     pub(super) fn detach_first(&mut self, plans: &mut SlicePlans) {
-        if let Some(Held::Slice { plan, next }) = self.held.front().copied()
-            && let Some(Slice { runs, .. }) = plans.slice(plan, next)
-        {
-            self.runs.push_front(runs);
+        if let Some(plan) = self.held.front().and_then(|held| plans.of(*held)) {
+            self.runs.push_front(&plan.runs);
             if let Some(first) = self.held.front_mut() {
-                *first = Held::Runs(runs.len());
+                *first = Held::Runs(plan.runs.len());
             }
         }
     }
@@ -273,12 +333,12 @@ impl Hart {
         let mut runs = Row::default();
         for held in self.held.all_mut() {
             match *held {
-                Held::Slice { plan, next } => {
-                    let Some(Slice { runs: own, .. }) = plans.slice(plan, next) else {
+                Held::Slice { .. } => {
+                    let Some(plan) = plans.of(*held) else {
                         continue;
                     };
-                    runs.extend(own);
-                    *held = Held::Runs(own.len());
+                    runs.extend(&plan.runs);
+                    *held = Held::Runs(plan.runs.len());
                 }
                 Held::Runs(len) => {
                     runs.extend(self.runs.first(len));
