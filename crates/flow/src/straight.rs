@@ -86,6 +86,8 @@ pub struct Placed {
     pub amount: Amount,
     /// Instructions since that branch, at most 255.
     pub since_branch: u8,
+    /// Whether the first instruction of that piece is a conditional branch.
+    pub from_branch: bool,
     /// Its length in bytes.
     pub len: u8,
     /// Data accesses up to and including those of this instruction.
@@ -221,6 +223,10 @@ impl Placed {
             since_branch: match branch {
                 true => 0,
                 false => before.since_branch.saturating_add(1),
+            },
+            from_branch: match offset {
+                0 => branch,
+                _ => before.from_branch,
             },
             len,
             accesses: before.accesses,
@@ -382,5 +388,24 @@ impl<'a> Straights<'a> {
         list.flat_map(move |piece| {
             (0..usize::from(piece.count)).map(move |index| all.insn(piece, index))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_full_at_either_limit() {
+        let full = |halfwords, branches| {
+            let sum = Amount::below(1000, 31).plus(Amount::new(halfwords, branches));
+            (sum.is_full(), sum.since(Amount::below(1000, 31)))
+        };
+        assert_eq!(full(999, 30), (false, Amount::new(999, 30)));
+        assert!(full(1000, 0).0 && full(0, 31).0 && full(0xffff, 127).0);
+        assert!(Amount::below(0, 31).is_full() && Amount::below(1000, 0).is_full());
+        let large = Amount::below(u64::MAX, 127);
+        assert!(!large.plus(Amount::new(0xffff, 126)).is_full());
+        assert!(large.plus(Amount::new(0, 127)).is_full());
     }
 }

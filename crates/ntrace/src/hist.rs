@@ -71,13 +71,11 @@ impl Window {
         fits
     }
 
-    /// How many more fill it, as far as that is fewer than 128.
+    /// How many more fill it.
     #[inline(always)]
     pub(crate) const fn left(&self) -> u8 {
-        match self.limit.saturating_sub(self.len) {
-            left @ 0..128 => left as u8,
-            _ => 127,
-        }
+        // At most as many as are looked at together.
+        self.limit.saturating_sub(self.len) as u8
     }
 
     /// The register after so many branches more, fewer than fill it.
@@ -87,21 +85,19 @@ impl Window {
         self.len += u64::from(more);
     }
 
-    /// So many branches that fill the register: what it holds is to be sent, and those
-    /// for which there was no room stay. `None`, and nothing happens, if they fill it
-    /// twice. Where nothing is beside the register.
-    #[inline(always)]
-    pub(crate) fn overflow(&mut self, count: u8, last_taken: u8) -> Option<u64> {
+    /// So many branches that fill the register: what is left of them in it, and what it
+    /// held, which is to be sent. `None` if they fill it twice. Where nothing is beside
+    /// the register.
+    #[inline]
+    pub(crate) fn overflow(self, count: u8, last_taken: u8) -> Option<(Window, u64)> {
         let rest = (self.len + u64::from(count)).saturating_sub(self.limit);
         if rest >= self.limit || u64::from(count) >= u64::BITS.into() {
             return None;
         }
-        self.bits.push(count, last_taken);
-        self.len = rest;
-        Some(with_stop(
-            self.bits.0 >> (rest & 63),
-            self.limit as u32 & 63,
-        ))
+        let mut window = Window { len: rest, ..self };
+        window.bits.push(count, last_taken);
+        let bits = window.bits.0 >> (rest & 63);
+        Some((window, with_stop(bits, self.limit as u32 & 63)))
     }
 
     /// The branches as a field, 1 without any; it is empty afterwards. Where nothing is

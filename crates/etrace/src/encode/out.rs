@@ -4,7 +4,7 @@ use hartrace_flow::encode::{Gathered, Outlet, SHORT};
 
 use super::{Counters, Sink};
 use crate::packet::bits::Writer;
-use crate::packet::write::{Short, plain_fields, short_difference};
+use crate::packet::write::{Short, plain_fields, short_difference, short_map};
 use crate::{BranchMap, Config, Encapsulation, Kind, Layout, MAX_PAYLOAD, Packer, Packet, Payload};
 
 /// Writes packets and hands them on.
@@ -133,11 +133,11 @@ impl Out {
         self.send_word(Kind::Instruction, word, time, sink);
     }
 
-    /// Adds a short packet to those that are sent later ([`Out::send_gathered`]). Where
-    /// there is no queue.
-    #[inline(always)]
-    pub(super) fn gather(&mut self, packet: Short, time: u64, gathered: &mut Gathered) {
-        let (bytes, len) = packet.compressed();
+    /// Adds a full branch map to the packets that are sent later ([`Out::send_gathered`]).
+    /// Where there is no queue.
+    #[inline(never)]
+    pub(super) fn gather_map(&mut self, map: BranchMap, time: u64, gathered: &mut Gathered) {
+        let (bytes, len) = short_map(map).compressed();
         self.gather_word((u64::from_le_bytes(bytes), len), time, gathered);
     }
 
@@ -164,8 +164,8 @@ impl Out {
             let payload = bytes.get(..len as usize).unwrap_or(&bytes);
             return self.gather_packed(payload, time, gathered);
         }
-        let (bytes, len) = framed(Kind::Instruction, (word.into(), len));
-        gathered.push_short(&bytes, len, 1, time);
+        let framed = u128::from(word) << 8 | u128::from(Kind::Instruction.header(len as u8));
+        gathered.push_short(framed, len as usize + 1, 1, time);
     }
 
     /// The same for any fields.

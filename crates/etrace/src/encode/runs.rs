@@ -7,11 +7,10 @@ use hartrace_isa::Itype;
 use super::Sink;
 use super::hart::{Before, Due, FULL, Hart, Open, Readiness};
 use super::out::Out;
-use crate::packet::write::short_map;
 use crate::{BranchMap, Config, IdleIrdepth};
 
 /// More halfwords than an instruction has.
-const SYNC_HALFWORDS: u64 = 16;
+const LONGEST: u64 = 16;
 
 /// More packets than a run can cause: the target before it, the target at its
 /// start, and maps of at most 255 branches.
@@ -83,21 +82,26 @@ impl Hart {
             _ => Role::Indirect,
         };
         let mut pass = Pass {
-            map: self.map,
-            halfwords: self.halfwords,
-            limit: self.resync.halfword_limit,
-            jumped: lands.then_some(self.cur.time),
-            open: self.open,
-            room,
-            base: self.base,
-            full_address: config.full_address,
+            counts: Counts {
+                outcomes: Oldest::of(self.map),
+                branches: self.map.count,
+                halfwords: self.halfwords,
+                limit: self.resync.halfword_limit,
+                jumped: lands.then_some(self.cur.time),
+                open: self.open,
+                room,
+                base: self.base,
+            },
+            relative: if config.full_address { 0 } else { u64::MAX },
             lands_alone: self.data.is_none(),
             out: &mut self.out,
             gathered: &mut self.gathered,
         };
         let passed = runs.pass(most, &mut pass);
-        let (lands, left, open) = (pass.jumped.is_some(), pass.room, pass.open);
-        (self.map, self.halfwords, self.base) = (pass.map, pass.halfwords, pass.base);
+        let counts = pass.counts;
+        let (lands, left, open) = (counts.jumped.is_some(), counts.room, counts.open);
+        self.map = counts.map();
+        (self.halfwords, self.base) = (counts.halfwords, counts.base);
         let Some((count, last)) = passed else {
             return 0;
         };
@@ -256,6 +260,14 @@ pub(super) fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
 #[derive(Clone, Copy)]
 struct Oldest(u64);
 
+impl Oldest {
+    fn of(map: BranchMap) -> Oldest {
+        // A set bit of a map is a branch that was not taken.
+        let above = (u64::BITS - u32::from(map.count)) & 63;
+        Oldest(!u64::from(map.bits) << above)
+    }
+}
+
 impl PushOutcomes for Oldest {
     #[inline(always)]
     fn push(&mut self, branches: u8, taken: u8) {
@@ -263,10 +275,13 @@ impl PushOutcomes for Oldest {
     }
 }
 
-/// Runs that are remembered and targets that are reported one after the other: what of
-/// the hart they change.
-struct Pass<'h> {
-    map: BranchMap,
+/// What of the hart runs change.
+#[derive(Clone, Copy)]
+struct Counts {
+    /// The branches that were not reported yet, fewer than 32: their outcomes, and how many
+    /// there are.
+    outcomes: Oldest,
+    branches: u8,
     halfwords: u64,
     /// Halfwords at which there is something to do.
     limit: u64,
@@ -277,8 +292,52 @@ struct Pass<'h> {
     /// So many packets may be sent.
     room: u64,
     base: u64,
-    /// Addresses are reported as they are.
-    full_address: bool,
+}
+
+impl Counts {
+    #[inline(always)]
+    fn push(&mut self, branches: u8, taken: u8) {
+        self.outcomes.push(branches, taken);
+        self.branches += branches;
+    }
+
+    #[inline(always)]
+    fn map(&self) -> BranchMap {
+        let count = self.branches & 31;
+        let bits = (!self.outcomes.0).unbounded_shr(u64::BITS - u32::from(count));
+        BranchMap {
+            bits: bits as u32,
+            count,
+        }
+    }
+
+    /// So many branches fill the map, or it is full already: the map, and what is left of
+    /// the branches. It is sent with the instruction after the branch that filled it, or a
+    /// little later: not yet if the last of these branches did and is the last
+    /// instruction.
+    #[inline(always)]
+    fn overflow(&mut self, branches: u8, taken: u8, at_end: bool) -> Option<BranchMap> {
+        self.push(branches, taken);
+        let left = self.branches - FULL;
+        if left == 0 && at_end {
+            return None;
+        }
+        let bits = !self.outcomes.0 >> ((u64::BITS - u32::from(self.branches)) & 63);
+        self.branches = left;
+        self.room -= 1;
+        self.open = Open::No;
+        Some(BranchMap {
+            bits: bits as u32 & u32::MAX >> 1,
+            count: FULL,
+        })
+    }
+}
+
+/// Runs that are remembered and targets that are reported one after the other.
+struct Pass<'h> {
+    counts: Counts,
+    /// The bits of the last address that the next one is reported relative to.
+    relative: u64,
     /// A target may be reported before what follows it, if that is in another run: data
     /// packets come after those of their run.
     lands_alone: bool,
@@ -290,100 +349,83 @@ impl Pass<'_> {
     /// Remembers one run and puts its branches into the map, where they may fill it.
     #[inline(always)]
     fn add(&mut self, run: Passing<'_>) -> bool {
-        let halfwords = self.halfwords + run.halfwords();
-        if halfwords >= self.limit {
+        let halfwords = self.counts.halfwords + run.halfwords();
+        if halfwords >= self.counts.limit {
             return false;
         }
-        let branches = match self.jumped {
-            Some(time) => match self.land_slowly(run, time) {
+        let branches = match self.counts.jumped {
+            Some(time) => match self.land_late(run, time) {
                 Some(left) => left,
                 None => return false,
             },
             None => run.branches(),
         };
-        let taken = run.taken() != 0;
-        if self.map.count + branches < FULL {
-            push_branches(&mut self.map, branches, taken);
-        } else if !self.overflow((branches, taken), run.ends_with_branch(), run.time()) {
-            return false;
+        let taken = run.taken();
+        if self.counts.branches.saturating_add(branches) < FULL {
+            self.counts.push(branches, taken);
+        } else {
+            if self.counts.room == 0 || branches >= FULL {
+                return false;
+            }
+            let at_end = run.ends_with_branch();
+            if let Some(map) = self.counts.overflow(branches, taken, at_end) {
+                self.out.gather_map(map, run.time(), self.gathered);
+            }
         }
-        self.halfwords = halfwords;
+        self.counts.halfwords = halfwords;
         true
     }
 
     /// Reports the target of a jump, the first instruction of a run, with the map.
     #[inline(always)]
     fn report(&mut self, addr: u64, time: u64) {
-        let from = if self.full_address { 0 } else { self.base };
-        self.out
-            .gather_report(self.map, addr.wrapping_sub(from), time, self.gathered);
-        self.room -= 1;
-        self.map = BranchMap::default();
-        self.base = addr;
-        self.jumped = None;
-        self.open = Open::Jump;
+        let counts = &mut self.counts;
+        let difference = addr.wrapping_sub(counts.base & self.relative);
+        let map = counts.map();
+        counts.room -= 1;
+        counts.branches = 0;
+        counts.base = addr;
+        counts.jumped = None;
+        counts.open = Open::Jump;
+        self.out.gather_report(map, difference, time, self.gathered);
     }
 
-    /// Reports the target of a jump if nothing more can be known of it.
+    /// Reports the target of a jump at once, where nothing more can be known of it and
+    /// this run will be passed.
     #[inline(always)]
     fn land(&mut self, run: Passing<'_>, time: u64) {
-        let fits = run.branches() < FULL && self.halfwords + run.halfwords() < self.limit;
+        let halfwords = self.counts.halfwords + run.halfwords();
+        let fits = (run.branches() < FULL) & (halfwords < self.counts.limit);
         // What is reported depends on the second instruction, so there must be one.
-        let simple = !run.is_single() && !run.begins_with_branch();
-        if fits && simple && run.role() <= Role::Direct && self.room > 0 {
+        let simple = !(run.is_single() | run.begins_with_branch());
+        if fits & simple & (run.role() <= Role::Direct) & (self.counts.room > 0) {
             self.report(run.addr(), time);
         }
     }
 
     /// Reports the target of a jump. Returns the branches of the run that are left to
     /// report, or `None`, and nothing happens.
-    #[inline(never)]
-    fn land_slowly(&mut self, run: Passing<'_>, time: u64) -> Option<u8> {
-        if self.room == 0 || run.branches() >= FULL {
+    #[inline(always)]
+    fn land_late(&mut self, run: Passing<'_>, time: u64) -> Option<u8> {
+        if self.counts.room == 0 || run.branches() >= FULL {
             return None;
         }
         let first = u8::from(run.begins_with_branch());
-        if run.is_single() {
-            // The instruction after it is in the next run.
-            let far = self.halfwords + run.halfwords() + SYNC_HALFWORDS < self.limit;
-            if !(self.lands_alone && far && run.next().is_some()) {
-                return None;
+        let (taken, time) = match run.is_single() {
+            true => {
+                // The instruction after it is in the next run.
+                let halfwords = self.counts.halfwords + run.halfwords() + LONGEST;
+                let far = halfwords < self.counts.limit;
+                if !(self.lands_alone && far && run.next().is_some()) {
+                    return None;
+                }
+                (run.taken(), run.time())
             }
-            push_branches(&mut self.map, first, run.taken() != 0);
-            self.report(run.addr(), run.time());
-        } else {
-            push_branches(&mut self.map, first, false);
-            self.report(run.addr(), time);
-        }
+            false => (0, time),
+        };
+        self.counts.push(first, taken);
+        self.report(run.addr(), time);
         Some(run.branches() - first)
-    }
-
-    /// So many branches fill the map, or it is full already. It is sent with the
-    /// instruction after the branch that filled it, or a little later: unless the last of
-    /// these branches did and is the last instruction.
-    #[inline(never)]
-    fn overflow(&mut self, (mut branches, taken): (u8, bool), at_end: bool, time: u64) -> bool {
-        if self.room < 2 || branches >= FULL {
-            return false;
-        }
-        if self.map.count + branches > FULL {
-            let filling = FULL - self.map.count;
-            push_branches(&mut self.map, filling, false);
-            branches -= filling;
-            self.send_map(time);
-        }
-        push_branches(&mut self.map, branches, taken);
-        if self.map.count == FULL && !at_end {
-            self.send_map(time);
-        }
-        true
-    }
-
-    fn send_map(&mut self, time: u64) {
-        self.out.gather(short_map(self.map), time, self.gathered);
-        self.room -= 1;
-        self.map = BranchMap::default();
-        self.open = Open::No;
     }
 }
 
@@ -392,25 +434,21 @@ impl PassRuns for Pass<'_> {
 
     #[inline(always)]
     fn tally(&self) -> Tally<Oldest> {
-        let halfwords = match self.jumped {
+        let counts = &self.counts;
+        let halfwords = match counts.jumped {
             Some(_) => 0,
-            None => self.limit.saturating_sub(self.halfwords),
+            None => counts.limit.saturating_sub(counts.halfwords),
         };
-        let branches = FULL.saturating_sub(self.map.count);
-        Tally::below(halfwords, branches, Oldest(0))
+        let branches = FULL.saturating_sub(counts.branches);
+        Tally::below(halfwords, branches, counts.outcomes)
     }
 
     #[inline(always)]
     fn take(&mut self, tally: Tally<Oldest>) {
         let counted = tally.counted();
-        let branches = counted.branches();
-        self.halfwords += counted.halfwords();
-        if branches > 0 {
-            // A set bit is a branch that was not taken.
-            let outcomes = !tally.outcomes().0 >> (u64::BITS - u32::from(branches));
-            self.map.bits |= (outcomes as u32) << (self.map.count & 31);
-            self.map.count += branches;
-        }
+        self.counts.halfwords += counted.halfwords();
+        self.counts.branches += counted.branches();
+        self.counts.outcomes = tally.outcomes();
     }
 
     #[inline(always)]
@@ -419,13 +457,15 @@ impl PassRuns for Pass<'_> {
     }
 
     #[inline(always)]
-    fn jump(&mut self, run: Passing<'_>, itype: Itype, next: Passing<'_>) -> bool {
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, _: u64) -> bool {
         // One that changes the mode has rules of its own.
         if itype == Itype::TrapReturn || !itype.is_uninferable() || !self.add(run) {
             return false;
         }
-        self.jumped = Some(run.time());
-        self.land(next, run.time());
+        self.counts.jumped = Some(run.time());
+        if let Some(next) = run.next() {
+            self.land(next, run.time());
+        }
         true
     }
 }

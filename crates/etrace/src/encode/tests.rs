@@ -20,6 +20,7 @@ mod hostile;
 mod options;
 mod random;
 mod resync;
+mod runs;
 mod traps;
 
 /// Packets one by one.

@@ -307,3 +307,45 @@ fn irdepth_is_compressed_away() {
         assert_eq!(with, Packet::Address(report).write(&without));
     }
 }
+
+/// Addresses of every length with every number of branches, up to the longest packet of a
+/// word and beyond it.
+#[test]
+fn a_difference_in_a_word_is_the_compressed_report() {
+    let mut random = Random::new(9);
+    let (mut words, mut longer) = (0, 0);
+    for (iaddress_width, iaddress_lsb) in [(64, 1), (64, 0), (39, 1), (8, 2)] {
+        let layout = Config {
+            iaddress_width,
+            iaddress_lsb,
+            ..Config::new(Version::V2_0, Xlen::Rv64)
+        }
+        .layout();
+        for _ in 0..10_000 {
+            let count = random.below(32) as u8;
+            let map = BranchMap {
+                bits: random.bits(count.into()) as u32,
+                count,
+            };
+            let length = random.below(65) as u32;
+            let positive = random.bits(length);
+            let difference = if random.below(2) == 0 {
+                positive
+            } else {
+                !positive
+            };
+            let payload = write::plain_fields(map, difference, &layout).compressed();
+            match write::short_difference(map, difference, &layout) {
+                Some((word, len)) => {
+                    assert_eq!(word.to_le_bytes()[..len as usize], *payload.bytes());
+                    words += 1;
+                }
+                None => {
+                    assert!(payload.bytes().len() >= 8);
+                    longer += 1;
+                }
+            }
+        }
+    }
+    assert!(words > 1000 && longer > 1000);
+}

@@ -199,6 +199,7 @@ pub(crate) const fn short_difference(
 }
 
 /// Bits before the address in format 2 and, with so many branches, in format 1.
+#[allow(clippy::indexing_slicing)] // When it is compiled.
 const HEADS: [u8; 32] = {
     let mut heads = [2; 32];
     let mut count = 1;

@@ -38,15 +38,18 @@ impl Gathered {
         self.ends.clear();
     }
 
-    /// Adds a message about something that happened at this time: the first `len` of
-    /// these bytes, of which the first `framing` are not payload.
+    /// Adds a message about something that happened at this time: the lowest `len` bytes
+    /// of this word, of which the first `framing` are not payload.
     #[inline(always)]
-    pub fn push_short(&mut self, bytes: &[u8; SHORT], len: usize, framing: u64, time: u64) {
+    pub fn push_short(&mut self, word: u128, len: usize, framing: u64, time: u64) {
         let Some(room) = self.room.get_mut(self.len..self.len + SHORT) else {
-            return self.push(bytes.get(..len).unwrap_or(bytes), framing, time);
+            let bytes = word.to_le_bytes();
+            return self.push(bytes.get(..len).unwrap_or(&bytes), framing, time);
         };
         // To copy always as many bytes is faster.
-        room.copy_from_slice(bytes);
+        let (low, high) = room.split_at_mut(SHORT / 2);
+        low.copy_from_slice(&(word as u64).to_le_bytes());
+        high.copy_from_slice(&((word >> 64) as u64).to_le_bytes());
         self.count(len, framing, time);
     }
 
@@ -99,5 +102,52 @@ impl Gathered {
             sink.message_at(self.room.get(start..end).unwrap_or_default(), time(at));
             start = end;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::encode::Outlet;
+
+    /// Messages with their times.
+    #[derive(Default)]
+    struct Apart(Vec<(Vec<u8>, u64)>);
+
+    impl Sink for Apart {
+        fn message(&mut self, _: &[u8]) {}
+
+        fn message_at(&mut self, bytes: &[u8], time: u64) {
+            self.0.push((bytes.to_vec(), time));
+        }
+    }
+
+    #[test]
+    fn a_sink_gets_messages_together_or_each() {
+        let (mut together, mut apart) = (Vec::new(), Apart::default());
+        let mut counters = Vec::new();
+        for each in [false, true] {
+            let (mut outlet, mut gathered) = (Outlet::new(None, 0), Gathered::default());
+            match each {
+                false => gathered.begin(&together),
+                true => gathered.begin(&apart),
+            }
+            gathered.push_short(0x03_0201, 3, 1, 5);
+            gathered.push(&[4; 20], 2, 6);
+            gathered.push_short(0x0605, 2, 1, 7);
+            match each {
+                false => outlet.send_gathered(&mut gathered, &mut together),
+                true => outlet.send_gathered(&mut gathered, &mut apart),
+            }
+            assert_eq!(gathered.messages(), 0);
+            counters.push(outlet.counters());
+        }
+        let messages = vec![(vec![1, 2, 3], 5), (vec![4; 20], 6), (vec![5, 6], 7)];
+        assert_eq!(together, [&[1, 2, 3][..], &[4; 20], &[5, 6]].concat());
+        assert_eq!(apart.0, messages);
+        assert_eq!(counters[0], counters[1]);
+        assert_eq!((counters[0].messages, counters[0].payload_bytes), (3, 21));
     }
 }

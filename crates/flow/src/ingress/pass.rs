@@ -22,9 +22,9 @@ pub trait PassRuns {
     /// indirect jump; or does nothing and says `false`.
     fn count(&mut self, run: Passing<'_>) -> bool;
 
-    /// The same for a run that ends with an indirect jump, and the run that it led to. Worth
-    /// `#[inline(always)]`.
-    fn jump(&mut self, run: Passing<'_>, itype: Itype, next: Passing<'_>) -> bool;
+    /// The same for a run that ends with an indirect jump to this address, where the
+    /// [next](Passing::next) one is. Worth `#[inline(always)]`.
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool;
 }
 
 /// Outcomes of branches in a register.
@@ -126,8 +126,8 @@ impl<'a> IngressRuns<'a> {
             } else if run.last.role <= most {
                 let before = || role_before(pieces.len() - rest.len(), pieces, code);
                 let itype = self.jump_at(run, || before().unwrap_or(self.before));
-                match (itype, run.next()) {
-                    (Some(itype), Some(next)) => sink.jump(run, itype, next),
+                match (itype, run.after.first()) {
+                    (Some(itype), Some(next)) => sink.jump(run, itype, next.pc),
                     _ => false,
                 }
             } else {
@@ -261,8 +261,7 @@ impl<'a> Passing<'a> {
     /// Whether the first instruction is a branch.
     #[must_use]
     #[inline(always)]
-    pub fn begins_with_branch(&self) -> bool {
-        let first = self.code.get(self.piece.first());
-        first.is_some_and(Placed::is_branch)
+    pub const fn begins_with_branch(&self) -> bool {
+        self.last.from_branch
     }
 }

@@ -788,6 +788,7 @@ impl<'p, S: IngressSink> Pass<'p, S> {
             offset: end.offset - first.offset,
             end: end.end - first.offset,
             branch_end: end.branch_end.saturating_sub(first.offset),
+            from_branch: first.is_branch(),
             amount: Amount::new(
                 (end.end - first.offset) / 2,
                 end.branches() - first.branches() + u8::from(first.is_branch()),

@@ -151,7 +151,7 @@ impl Out {
         if self.quick
             && let Some((word, len)) = quick::jump(btype, icnt, uaddr, (hist, short))
         {
-            gathered.push_short(&u128::from(word).to_le_bytes(), len, 0, time);
+            gathered.push_short(word.into(), len, 0, time);
         } else {
             let body = jump_body((btype, icnt, uaddr), (hist, short));
             self.gather(body, time, gathered);
@@ -159,11 +159,11 @@ impl Out {
     }
 
     /// The same for a full history of at most 32 bits.
-    #[inline]
+    #[inline(never)]
     pub(super) fn gather_hist(&mut self, hist: u64, time: u64, gathered: &mut Gathered) {
         if self.quick {
             let (word, len) = quick::hist_full(hist);
-            gathered.push_short(&u128::from(word).to_le_bytes(), len, 0, time);
+            gathered.push_short(word.into(), len, 0, time);
         } else {
             self.gather(Body::HistFull { hist }, time, gathered);
         }

@@ -84,12 +84,14 @@ impl Hart {
             counted => counted,
         };
         let mut pass = Pass {
-            icnt: self.icnt,
-            limit: self.limit,
-            window,
-            room,
-            reference: self.reference,
-            halfwords: self.halfwords,
+            counts: Counts {
+                icnt: self.icnt,
+                limit: self.limit,
+                window,
+                room,
+                reference: self.reference,
+                halfwords: self.halfwords,
+            },
             periods: self.periods,
             actions: &self.actions,
             short_indirect: config.short_indirect,
@@ -98,9 +100,10 @@ impl Hart {
             gathered: &mut self.gathered,
         };
         let passed = runs.pass(most, &mut pass);
-        (self.icnt, self.limit) = (pass.icnt, pass.limit);
-        (self.reference, self.halfwords) = (pass.reference, pass.halfwords);
-        self.hist.set_window(pass.window);
+        let counts = pass.counts;
+        (self.icnt, self.limit) = (counts.icnt, counts.limit);
+        (self.reference, self.halfwords) = (counts.reference, counts.halfwords);
+        self.hist.set_window(counts.window);
         let Some((count, last)) = passed else {
             return 0;
         };
@@ -240,9 +243,9 @@ impl Hart {
     }
 }
 
-/// Runs that are counted and jumps that are reported one after the other: what of the
-/// hart they change.
-struct Pass<'h> {
+/// What of the hart runs change.
+#[derive(Clone, Copy)]
+struct Counts {
     icnt: u64,
     limit: u64,
     window: Window,
@@ -250,6 +253,11 @@ struct Pass<'h> {
     room: u64,
     reference: u64,
     halfwords: u64,
+}
+
+/// Runs that are counted and jumps that are reported one after the other.
+struct Pass<'h> {
+    counts: Counts,
     periods: Periods,
     actions: &'h Actions,
     /// Jumps without branches before them have no `HIST`.
@@ -265,28 +273,23 @@ impl Pass<'_> {
     /// does not matter which of them did, as long as messages have no time.
     #[inline(always)]
     fn add(&mut self, run: Passing<'_>) -> bool {
-        let icnt = self.icnt + run.halfwords();
-        if icnt >= self.limit {
+        let icnt = self.counts.icnt + run.halfwords();
+        if icnt >= self.counts.limit {
             return false;
         }
-        let branches = (run.branches(), run.taken());
-        if !self.window.push(branches.0, branches.1) && !self.overflow(branches, run.time()) {
-            return false;
+        let (branches, taken) = (run.branches(), run.taken());
+        if !self.counts.window.push(branches, taken) {
+            if self.counts.room == 0 || self.timed {
+                return false;
+            }
+            let Some((window, hist)) = self.counts.window.overflow(branches, taken) else {
+                return false;
+            };
+            self.counts.window = window;
+            self.counts.room -= 1;
+            self.out.gather_hist(hist, run.time(), self.gathered);
         }
-        self.icnt = icnt;
-        true
-    }
-
-    #[inline(never)]
-    fn overflow(&mut self, (branches, taken): (u8, u8), time: u64) -> bool {
-        if self.room == 0 || self.timed {
-            return false;
-        }
-        let Some(hist) = self.window.overflow(branches, taken) else {
-            return false;
-        };
-        self.room -= 1;
-        self.out.gather_hist(hist, time, self.gathered);
+        self.counts.icnt = icnt;
         true
     }
 }
@@ -296,15 +299,20 @@ impl PassRuns for Pass<'_> {
 
     #[inline(always)]
     fn tally(&self) -> Tally<Newest> {
-        let halfwords = self.limit.saturating_sub(self.icnt);
-        Tally::below(halfwords, self.window.left(), self.window.bits)
+        let Counts {
+            icnt,
+            limit,
+            window,
+            ..
+        } = self.counts;
+        Tally::below(limit.saturating_sub(icnt), window.left(), window.bits)
     }
 
     #[inline(always)]
     fn take(&mut self, tally: Tally<Newest>) {
         let counted = tally.counted();
-        self.icnt += counted.halfwords();
-        self.window.set(tally.outcomes(), counted.branches());
+        self.counts.icnt += counted.halfwords();
+        self.counts.window.set(tally.outcomes(), counted.branches());
     }
 
     #[inline(always)]
@@ -313,21 +321,21 @@ impl PassRuns for Pass<'_> {
     }
 
     #[inline(always)]
-    fn jump(&mut self, run: Passing<'_>, itype: Itype, next: Passing<'_>) -> bool {
+    fn jump(&mut self, run: Passing<'_>, itype: Itype, target: u64) -> bool {
         let known = self.actions.of(itype) == Action::Jump;
-        if self.room < 2 || !known || !self.add(run) {
+        if self.counts.room < 2 || !known || !self.add(run) {
             return false;
         }
-        let icnt = core::mem::take(&mut self.icnt);
-        self.room -= 1;
-        self.halfwords += icnt;
-        self.limit = self.periods.limit(self.halfwords);
-        let target = next.addr();
-        let uaddr = (self.reference ^ target) >> 1;
-        self.reference = target;
-        let jump = (Btype::Indirect, icnt, uaddr);
-        let hist = self.window.take();
+        let counts = &mut self.counts;
+        let icnt = core::mem::take(&mut counts.icnt);
+        counts.room -= 1;
+        counts.halfwords += icnt;
+        counts.limit = self.periods.limit(counts.halfwords);
+        let uaddr = (counts.reference ^ target) >> 1;
+        counts.reference = target;
+        let hist = counts.window.take();
         let short = (hist == 1) & self.short_indirect;
+        let jump = (Btype::Indirect, icnt, uaddr);
         self.out
             .gather_jump(jump, (hist, short), run.time(), self.gathered);
         true

@@ -63,8 +63,8 @@ pub(crate) fn hist_full(hist: u64) -> (u64, usize) {
 #[inline(always)]
 const fn bytes_of(value: u64, bits_before: u32) -> u32 {
     let last_bit = bits_before + (value | 1).ilog2();
-    // Divided by 6, which is exact up to 100.
-    (last_bit * 43 >> 8) + 1
+    // Divided by 6, which is exact below 131.
+    ((last_bit * 43) >> 8) + 1
 }
 
 /// 48 bits of data as the MDO bits of eight bytes.

@@ -634,3 +634,19 @@ fn a_jump_in_a_word_is_the_packed_message() {
     }
     assert!(words > 1000 && longer > 1000);
 }
+
+#[test]
+fn a_full_history_in_a_word_is_the_packed_message() {
+    let mut random = Random::new(8);
+    for bits in 2..=32 {
+        for _ in 0..100 {
+            let hist = 1 << (bits - 1) | random.bits(bits - 1);
+            let packed = written(
+                &Message::new(0, Body::HistFull { hist }),
+                &Layout::default(),
+            );
+            let (word, len) = quick::hist_full(hist);
+            assert_eq!(word.to_le_bytes()[..len], packed[..]);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Runs of straight-line code, and the same instructions one by one.
+
+use hartrace_flow::{Effects, Observer, Placed, Port, PortConfig, Step, Straight, Straights};
+use hartrace_isa::{Flow, Isa};
+use hartrace_testkit::Random;
+
+use super::*;
+use crate::Shortening;
+
+const NOP: u32 = 0x0001;
+/// `c.bnez a0, 8`.
+const BNEZ: u32 = 0xe501;
+const RET: u32 = 0x8082;
+
+/// Decoded code: the pieces of [`PIECES`].
+fn code() -> Vec<Placed> {
+    let pieces: [&[u32]; 4] = [&[NOP, BNEZ], &[BNEZ], &[NOP, RET], &[RET]];
+    let place = |before: &mut Placed, bits: &u32| {
+        *before = Placed::after(before, *bits, Flow::of_retired(*bits, Isa::RV64GC), 1);
+        Some(*before)
+    };
+    let placed = pieces.map(|piece| piece.iter().scan(Placed::default(), place));
+    placed.into_iter().flatten().collect()
+}
+
+/// Index of the last instruction, number of instructions, and whether it is a branch.
+const PIECES: [(u32, u8, bool); 4] = [(1, 2, true), (2, 1, true), (4, 2, false), (5, 1, false)];
+
+/// So many pieces, one after the other, with jumps and branches to each of them.
+fn pieces(random: &mut Random, count: usize) -> Vec<Straight> {
+    let mut list = Vec::new();
+    let mut kind = 0;
+    for _ in 0..count {
+        let (last, insns, branch) = PIECES[kind];
+        let pc = 0x1000 + 0x100 * kind as u64;
+        // Branches are rarely followed by anything but branches, so that maps fill.
+        kind = match branch && random.below(20) != 0 {
+            true => random.below(2),
+            false => random.below(4),
+        } as usize;
+        list.push(Straight {
+            pc,
+            next: 0x1000 + 0x100 * kind as u64,
+            last,
+            count: insns,
+            taken: branch.into(),
+            ..Straight::default()
+        });
+    }
+    list
+}
+
+fn check_runs(config: &Config) {
+    let mut random = Random::new(1);
+    let port = || Port::new(PortConfig::new(Isa::RV64GC), encoder(config));
+    let (mut whole, mut single) = (port(), port());
+    let code = code();
+    let list = pieces(&mut random, 3000);
+    for list in list.chunks(256) {
+        let all = Straights {
+            code: &code,
+            list,
+            count: Straight::count_all(list),
+            accesses: &[],
+            context: Owner(0),
+            mode: Mode::M,
+            news: None,
+        };
+        Observer::straights(&mut whole, HartId(0), &all);
+        for insn in all.iter() {
+            Observer::step(&mut single, HartId(0), &Step::Insn(insn), &Effects::NONE);
+        }
+    }
+    Observer::finish(&mut whole);
+    Observer::finish(&mut single);
+    assert_eq!(whole.sink().sink().0, single.sink().sink().0, "{config:?}");
+    assert!(whole.sink().sink().0.len() > 100);
+}
+
+#[test]
+fn runs_send_the_packets_of_their_instructions() {
+    for unit in [ResyncUnit::Packets, ResyncUnit::Halfwords, ResyncUnit::Off] {
+        for max in [0, 1, 4, 8] {
+            let resync = Resync {
+                unit,
+                max,
+                ..v2().resync
+            };
+            for full_address in [false, true] {
+                check_runs(&Config {
+                    resync,
+                    full_address,
+                    ..v2()
+                });
+            }
+        }
+    }
+}
+
+/// Full maps of several runs were compressed as chapter 6 has it.
+#[test]
+fn full_maps_of_runs_are_shortened_as_the_settings_say() {
+    check_runs(&Config {
+        shortening: Shortening::Address,
+        ..v2()
+    });
+}
