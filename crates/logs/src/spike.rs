@@ -7,6 +7,7 @@ use self::effects::Tail;
 use self::line::{Cursor, Form};
 use super::entry::{Entry, EntryOptions, EntrySteps, Ground, Hart, MemoryOp, Out, parts};
 use super::lines::{Line, Lines};
+use super::text::HighHalf;
 use super::{LineError, LineErrorKind};
 use hartrace_flow::{Cause, HartId, Image, Mode, Observer};
 
@@ -102,6 +103,7 @@ impl<'a> SpikeReader<'a> {
                 options,
                 steps,
                 entry: Entry::default(),
+                high: HighHalf::default(),
                 listing: false,
                 traps: false,
                 handler: None,
@@ -161,6 +163,8 @@ struct Log<'a> {
     steps: EntrySteps<'a>,
     /// The line that is read.
     entry: Entry,
+    /// The first half of the last pc.
+    high: HighHalf,
     /// An instruction line was seen: the log records traps.
     listing: bool,
     /// A line recorded a trap.
@@ -226,7 +230,7 @@ impl<'a> Log<'a> {
     ) -> Result<(), Fault> {
         let mode = cursor.committed(bare);
         if let Some(mode) = mode.map_err(|kind| (kind, cursor.at()))? {
-            let code = cursor.code();
+            let code = cursor.code(&mut self.high);
             let (pc, bits, narrow) = code.map_err(|kind| (kind, cursor.at()))?;
             let commit = Commit {
                 mode,

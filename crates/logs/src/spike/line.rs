@@ -16,7 +16,7 @@
 //! | `3 0xPC (0xINSN) x5 p5 0xXXXX`, later `x5 p5 0xV` | Rocket: a register that is written late |
 //! | `0 3 0xPC (0xINSN) x 5 0xV`, `... exception 8, tval V` | Dromajo: hart 0 in mode 3 |
 
-use crate::text::{decimal, hex, hex8};
+use crate::text::{HighHalf, decimal, hex, hex8};
 use crate::{LineErrorKind, LineErrorKind as Kind};
 use hartrace_flow::{Cause, Mode, RegId, Signal};
 
@@ -216,7 +216,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn form(&mut self, bare: bool) -> Result<Form, LineErrorKind> {
         match *self.rest {
             [b'0', b'x', ..] => {
-                let (pc, bits, narrow) = self.code()?;
+                let (pc, bits, narrow) = self.listed_code()?;
                 Ok(match self.interrupt {
                     true => Form::Interrupted { pc },
                     false => Form::Listed { pc, bits, narrow },
@@ -227,19 +227,28 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `0xPC (0xINSN)`; and whether XLEN is 32. Inlined, since a result of this size would go
-    /// through memory, where it is read before it has arrived.
+    /// `0xPC (0xINSN)`; and whether XLEN is 32. `high` is of the line before. Inlined, since a
+    /// result of this size would go through memory, where it is read before it has arrived.
     #[inline(always)]
-    pub(super) fn code(&mut self) -> Result<(u64, u32, bool), LineErrorKind> {
-        let (pc, digits) = self.hex().ok_or(Kind::Hex)?;
-        let narrow = match digits {
-            8 => true,
-            16 => false,
-            _ => return Err(Kind::Hex),
+    pub(super) fn code(&mut self, high: &mut HighHalf) -> Result<(u64, u32, bool), LineErrorKind> {
+        let (pc, narrow) = if let Some((&[b'0', b'x', digits @ .., b' ', b'('], rest)) =
+            self.rest.split_first_chunk::<20>()
+            && let Some(pc) = high.hex16(&digits)
+        {
+            self.rest = rest;
+            (pc, false)
+        } else {
+            let (pc, digits) = self.hex().ok_or(Kind::Hex)?;
+            let narrow = match digits {
+                8 => true,
+                16 => false,
+                _ => return Err(Kind::Hex),
+            };
+            if !self.eat(b" (") {
+                return Err(Kind::Instruction);
+            }
+            (pc, narrow)
         };
-        if !self.eat(b" (") {
-            return Err(Kind::Instruction);
-        }
         let bits = match *self.rest {
             // Compressed instructions have four digits.
             [b'0', b'x', a, b, c, d, b')', ref rest @ ..] => {
@@ -248,13 +257,7 @@ impl<'a> Cursor<'a> {
                 self.rest = rest;
                 u64::from(bits)
             }
-            _ => {
-                let (bits, _) = self.hex().ok_or(Kind::Instruction)?;
-                if !self.eat(b")") {
-                    return Err(Kind::Instruction);
-                }
-                bits
-            }
+            _ => self.wide_bits().ok_or(Kind::Instruction)?,
         };
         // The length is in the low bits, whatever number of digits; of a long
         // instruction the first 32 bits count.
@@ -264,6 +267,25 @@ impl<'a> Cursor<'a> {
             bits as u32 & 0xffff
         };
         Ok((pc, bits, narrow))
+    }
+
+    /// The bits of an instruction that is not compressed, and what closes them.
+    #[inline(always)]
+    fn wide_bits(&mut self) -> Option<u64> {
+        if let Some((&[b'0', b'x', digits @ .., b')'], rest)) = self.rest.split_first_chunk::<11>()
+            && let Some(bits) = hex8(digits)
+        {
+            self.rest = rest;
+            return Some(bits.into());
+        }
+        let (bits, _) = self.hex()?;
+        self.eat(b")").then_some(bits)
+    }
+
+    /// The same in a line that is no commit.
+    #[inline(never)]
+    fn listed_code(&mut self) -> Result<(u64, u32, bool), LineErrorKind> {
+        self.code(&mut HighHalf::default())
     }
 
     /// What only cores write.
@@ -283,7 +305,7 @@ impl<'a> Cursor<'a> {
         if !self.eat(EXCEPTION_AT) {
             return Err(Kind::SpikeForm);
         }
-        let (pc, bits, _) = self.code()?;
+        let (pc, bits, _) = self.listed_code()?;
         let cause = Cause::Exception(Some(code));
         self.ended(Form::Trapped { pc, bits, cause })
     }

@@ -46,9 +46,16 @@ impl Core {
         if shape.bits != insn.bits || next != insn.next || odd {
             return false;
         }
-        let reg = match (&effects.regs[..], shape.reg) {
-            ([], None) => None,
-            ([write], Some((register, field))) => {
+        let (Some(reg), Some(csr), Some(access)) = (
+            effects.regs.at_most_one(),
+            effects.csrs.at_most_one(),
+            effects.accesses.at_most_one(),
+        ) else {
+            return false;
+        };
+        let reg = match (reg, shape.reg) {
+            (None, None) => None,
+            (Some(write), Some((register, field))) => {
                 let value = field.value(window);
                 let same = Register::from(write.reg) == register;
                 if !same || self.shadow.fits(register, write.value) != value {
@@ -58,9 +65,9 @@ impl Core {
             }
             _ => return false,
         };
-        let csr = match (&effects.csrs[..], shape.csr) {
-            ([], None) => None,
-            ([write], Some((register, field))) => {
+        let csr = match (csr, shape.csr) {
+            (None, None) => None,
+            (Some(write), Some((register, field))) => {
                 let value = field.value(window);
                 let same = write.csr == register.number() && write.value == value;
                 if !same || self.options.volatile.bits(register) != 0 {
@@ -70,9 +77,9 @@ impl Core {
             }
             _ => return false,
         };
-        let store = match &effects.accesses[..] {
-            [] if shape.addr.is_none() && shape.store.is_none() => None,
-            [access] if self.is_told(access, shape, window) => {
+        let store = match access {
+            None if shape.addr.is_none() && shape.store.is_none() => None,
+            Some(access) if self.is_told(access, shape, window) => {
                 Some(access).filter(|access| access.kind == AccessKind::Store)
             }
             _ => return false,
