@@ -54,6 +54,18 @@ pub trait Sink {
         self.message(bytes);
     }
 
+    /// Several messages, one after the other, and how long each is: the same as
+    /// [`message_at`](Sink::message_at) for each of them.
+    #[inline]
+    fn messages_at(&mut self, bytes: &[u8], lens: &[u8], time: u64) {
+        let mut rest = bytes;
+        for &len in lens {
+            let (message, others) = rest.split_at_checked(len.into()).unwrap_or((rest, &[]));
+            self.message_at(message, time);
+            rest = others;
+        }
+    }
+
     /// The message before this call is a synchronisation: it names the instruction of
     /// this hart at an address, before which so many halfwords had retired. By default
     /// this is not used.
@@ -76,6 +88,11 @@ impl Sink for Vec<u8> {
         self.extend_from_slice(bytes);
         self.truncate(before + len);
     }
+
+    #[inline]
+    fn messages_at(&mut self, bytes: &[u8], _: &[u8], _: u64) {
+        self.extend_from_slice(bytes);
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -92,6 +109,11 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     #[inline]
     fn short_message_at(&mut self, bytes: &[u8; SHORT], len: usize, time: u64) {
         (**self).short_message_at(bytes, len, time);
+    }
+
+    #[inline]
+    fn messages_at(&mut self, bytes: &[u8], lens: &[u8], time: u64) {
+        (**self).messages_at(bytes, lens, time);
     }
 
     #[inline]

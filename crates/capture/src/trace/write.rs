@@ -157,17 +157,17 @@ pub(super) struct Shared(Rc<RefCell<Sent>>);
 
 impl Shared {
     #[inline]
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8], messages: usize) {
         let mut sent = self.0.borrow_mut();
         sent.bytes.extend_from_slice(bytes);
-        sent.messages += 1;
+        sent.messages += messages as u64;
         sent.total += bytes.len() as u64;
     }
 }
 
 impl Sink for Shared {
     fn message(&mut self, bytes: &[u8]) {
-        self.take(bytes);
+        self.take(bytes, 1);
         if let Some(meter) = &mut self.0.borrow_mut().meter {
             meter.last(bytes.len());
         }
@@ -175,7 +175,7 @@ impl Sink for Shared {
 
     #[inline]
     fn message_at(&mut self, bytes: &[u8], time: u64) {
-        self.take(bytes);
+        self.take(bytes, 1);
         if let Some(meter) = &mut self.0.borrow_mut().meter {
             meter.message(bytes.len(), time);
         }
@@ -189,6 +189,16 @@ impl Sink for Shared {
         sent.total += len as u64;
         if let Some(meter) = &mut sent.meter {
             meter.message(len, time);
+        }
+    }
+
+    #[inline]
+    fn messages_at(&mut self, bytes: &[u8], lens: &[u8], time: u64) {
+        self.take(bytes, lens.len());
+        if let Some(meter) = &mut self.0.borrow_mut().meter {
+            for &len in lens {
+                meter.message(len.into(), time);
+            }
         }
     }
 
@@ -209,7 +219,7 @@ impl Sink for Shared {
 impl tandem::Sink for Shared {
     #[inline]
     fn group(&mut self, bytes: &[u8]) {
-        self.take(bytes);
+        self.take(bytes, 1);
     }
 
     #[inline(always)]
