@@ -170,17 +170,17 @@ pub(super) struct Shared(Rc<RefCell<Sent>>);
 
 impl Shared {
     #[inline]
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8], messages: u64) {
         let mut sent = self.0.borrow_mut();
         sent.bytes.extend_from_slice(bytes);
-        sent.messages += 1;
+        sent.messages += messages;
         sent.total += bytes.len() as u64;
     }
 }
 
 impl Sink for Shared {
     fn message(&mut self, bytes: &[u8]) {
-        self.take(bytes);
+        self.take(bytes, 1);
         if let Some(meter) = &mut self.0.borrow_mut().meter {
             meter.last(bytes.len());
         }
@@ -188,7 +188,7 @@ impl Sink for Shared {
 
     #[inline]
     fn message_at(&mut self, bytes: &[u8], time: u64) {
-        self.take(bytes);
+        self.take(bytes, 1);
         if let Some(meter) = &mut self.0.borrow_mut().meter {
             meter.message(bytes.len(), time);
         }
@@ -210,10 +210,7 @@ impl Sink for Shared {
     }
 
     fn messages(&mut self, bytes: &[u8], count: u64) {
-        let mut sent = self.0.borrow_mut();
-        sent.bytes.extend_from_slice(bytes);
-        sent.messages += count;
-        sent.total += bytes.len() as u64;
+        self.take(bytes, count);
     }
 
     fn synchronised(&mut self, hart: HartId, address: u64, halfwords: u64) {
@@ -233,15 +230,12 @@ impl Sink for Shared {
 impl tandem::Sink for Shared {
     #[inline]
     fn group(&mut self, bytes: &[u8]) {
-        self.take(bytes);
+        self.take(bytes, 1);
     }
 
     #[inline]
     fn groups(&mut self, bytes: &[u8], count: u64) {
-        let mut sent = self.0.borrow_mut();
-        sent.bytes.extend_from_slice(bytes);
-        sent.messages += count;
-        sent.total += bytes.len() as u64;
+        self.take(bytes, count);
     }
 
     #[inline(always)]

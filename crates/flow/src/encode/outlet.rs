@@ -3,6 +3,9 @@
 use super::{Counters, Gathered, SHORT, Sink};
 use crate::queue::{Admit, Level, Queue};
 
+/// Messages that are given to a sink together, at most.
+const TOGETHER: usize = 32;
+
 /// Passes messages through the output queue to the sink and counts them.
 ///
 /// ```
@@ -104,10 +107,29 @@ impl Outlet {
         }
         let time = self.time(time);
         let (mut messages, mut bytes) = (0, 0);
-        while let Some((message, len)) = next() {
-            sink.short_message_at(&message, len, time);
-            messages += 1;
-            bytes += len as u64;
+        let (mut room, mut lens) = ([0; SHORT * TOGETHER], [0; TOGETHER]);
+        loop {
+            let (mut end, mut count) = (0, 0);
+            for each in &mut lens {
+                let Some((message, len)) = next() else {
+                    break;
+                };
+                if let Some(place) = room.get_mut(end..end + SHORT) {
+                    place.copy_from_slice(&message);
+                }
+                *each = len as u8;
+                end += len.min(SHORT);
+                count += 1;
+            }
+            let sent = (room.get(..end), lens.get(..count));
+            if let (Some(all), Some(lens @ [_, ..])) = sent {
+                give(sink, (all, lens), time);
+            }
+            messages += count as u64;
+            bytes += end as u64;
+            if count < TOGETHER {
+                break;
+            }
         }
         self.counters.messages += messages;
         self.counters.bytes += bytes;
@@ -195,5 +217,58 @@ impl Outlet {
     #[inline]
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+}
+
+/// Gives messages of one time to a sink: their bytes, and how long each is.
+#[inline]
+fn give(sink: &mut impl Sink, (bytes, lens): (&[u8], &[u8]), time: u64) {
+    if !sink.wants_each() {
+        return sink.messages(bytes, lens.len() as u64);
+    }
+    let mut rest = bytes;
+    for &len in lens {
+        let (message, others) = rest.split_at_checked(len.into()).unwrap_or((rest, &[]));
+        sink.message_at(message, time);
+        rest = others;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// Each message and its time.
+    #[derive(Default)]
+    struct Tape(Vec<(Vec<u8>, u64)>);
+
+    impl Sink for Tape {
+        fn message(&mut self, _: &[u8]) {}
+
+        fn message_at(&mut self, bytes: &[u8], time: u64) {
+            self.0.push((bytes.to_vec(), time));
+        }
+    }
+
+    #[test]
+    fn messages_sent_together_are_those_sent_one_by_one() {
+        for count in [0, 1, TOGETHER - 1, TOGETHER, TOGETHER + 1, 3 * TOGETHER + 5] {
+            let messages = (0..count).map(|i| ([i as u8; SHORT], 1 + i % SHORT));
+            let mut single = (Outlet::new(None, 0), Tape::default(), Vec::new());
+            for (bytes, len) in messages.clone() {
+                let short = (&bytes, len);
+                assert!(single.0.send_short(short, 1, 7, &mut single.1));
+                assert!(single.0.send_short(short, 1, 7, &mut single.2));
+            }
+            let mut all = (Outlet::new(None, 0), Tape::default(), Vec::new());
+            let mut left = messages.clone();
+            all.0.send_all(1, 7, &mut all.1, || left.next());
+            let mut left = messages;
+            all.0.send_all(1, 7, &mut all.2, || left.next());
+            assert_eq!((all.1.0, all.2), (single.1.0, single.2), "{count}");
+            assert_eq!(all.0.counters(), single.0.counters());
+        }
     }
 }
