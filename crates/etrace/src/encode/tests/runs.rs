@@ -1,11 +1,13 @@
 //! Runs of straight-line code, and the same instructions one by one.
 
-use hartrace_flow::{Effects, Observer, Placed, Port, PortConfig, Step, Straight, Straights};
+use hartrace_flow::{
+    Changes, Effects, Observer, Placed, Port, PortConfig, Step, Straight, Straights,
+};
 use hartrace_isa::{Flow, Isa};
 use hartrace_testkit::Random;
 
 use super::*;
-use crate::Shortening;
+use crate::{Encapsulation, Form, Shortening};
 
 const NOP: u32 = 0x0001;
 /// `c.bnez a0, 8`.
@@ -14,9 +16,20 @@ const RET: u32 = 0x8082;
 
 /// Decoded code: the pieces of [`PIECES`].
 fn code() -> Vec<Placed> {
-    let pieces: [&[u32]; 4] = [&[NOP, BNEZ], &[BNEZ], &[NOP, RET], &[RET]];
+    let pieces: [&[u32]; 5] = [
+        &[NOP, BNEZ],
+        &[BNEZ],
+        &[BNEZ, NOP, BNEZ],
+        &[NOP, RET],
+        &[RET],
+    ];
     let place = |before: &mut Placed, bits: &u32| {
-        *before = Placed::after(before, *bits, Flow::of_retired(*bits, Isa::RV64GC), 1);
+        *before = Placed::after(
+            before,
+            *bits,
+            Flow::of_retired(*bits, Isa::RV64GC),
+            before.cost + 3,
+        );
         Some(*before)
     };
     let placed = pieces.map(|piece| piece.iter().scan(Placed::default(), place));
@@ -24,28 +37,36 @@ fn code() -> Vec<Placed> {
 }
 
 /// Index of the last instruction, number of instructions, and whether it is a branch.
-const PIECES: [(u32, u8, bool); 4] = [(1, 2, true), (2, 1, true), (4, 2, false), (5, 1, false)];
+const PIECES: [(u32, u8, bool); 5] = [
+    (1, 2, true),
+    (2, 1, true),
+    (5, 3, true),
+    (7, 2, false),
+    (8, 1, false),
+];
 
 /// So many pieces, one after the other, with jumps and branches to each of them.
 fn pieces(random: &mut Random, count: usize) -> Vec<Straight> {
     let mut list = Vec::new();
-    let mut kind = 0;
+    let (mut kind, mut time) = (0, 0);
     for _ in 0..count {
         let (last, insns, branch) = PIECES[kind];
         let pc = 0x1000 + 0x100 * kind as u64;
         // Branches are rarely followed by anything but branches, so that maps fill.
         kind = match branch && random.below(20) != 0 {
-            true => random.below(2),
-            false => random.below(4),
+            true => random.below(3),
+            false => random.below(5),
         } as usize;
         list.push(Straight {
             pc,
             next: 0x1000 + 0x100 * kind as u64,
+            time,
             last,
             count: insns,
             taken: branch.into(),
-            ..Straight::default()
+            extra: random.below(3) as u16,
         });
+        time += 3 * u64::from(insns) + 2;
     }
     list
 }
@@ -62,6 +83,7 @@ fn check_runs(config: &Config) {
             list,
             count: Straight::count_all(list),
             accesses: &[],
+            changes: Changes::NONE,
             context: Owner(0),
             mode: Mode::M,
             news: None,
@@ -104,4 +126,19 @@ fn full_maps_of_runs_are_shortened_as_the_settings_say() {
         shortening: Shortening::Address,
         ..v2()
     });
+}
+
+#[test]
+fn timestamps_of_runs_are_those_of_their_instructions() {
+    for full_address in [false, true] {
+        check_runs(&Config {
+            encapsulation: Encapsulation {
+                form: Form::Riscv,
+                time_bytes: 4,
+                ..Encapsulation::default()
+            },
+            full_address,
+            ..v2()
+        });
+    }
 }
