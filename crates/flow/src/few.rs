@@ -47,17 +47,6 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
         }
     }
 
-    /// The value, if there is one; `None` if there are several.
-    #[inline]
-    #[must_use]
-    pub fn at_most_one(&self) -> Option<Option<&T>> {
-        match self.len {
-            0 => Some(None),
-            1 => Some(self.items.first()),
-            _ => None,
-        }
-    }
-
     /// Empties the list.
     #[inline]
     pub fn clear(&mut self) {

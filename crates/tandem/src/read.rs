@@ -6,12 +6,13 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::group::Group;
 use crate::item::{Item, Request};
+use crate::register::Register;
 
 mod brief;
 mod quick;
 mod search;
 
-pub(crate) use brief::{ROOM, Shape, Shapes};
+pub(crate) use brief::Brief;
 pub use search::CONFIRM;
 pub(crate) use search::WINDOW;
 
@@ -183,22 +184,26 @@ impl Reader {
         self.next_slowly(bytes)
     }
 
-    /// The number of the shape of the next group, if it is a brief one, starts the bytes and
-    /// reports an instruction at `pc`. It is not read by this: [`Reader::next`] would give it
-    /// as a group, [`Reader::skip`] passes over it.
+    /// The next group, if it is a brief one and starts the bytes. It is not read by this:
+    /// [`Reader::next`] would give it as a group, [`Reader::skip`] passes over it.
     #[inline(always)]
-    pub(crate) fn peek(&self, bytes: &[u8], pc: u64, shapes: &mut Shapes) -> Option<u16> {
+    pub(crate) fn peek(&self, bytes: &[u8]) -> Option<Brief> {
         if self.state != State::Idle || !self.kept.is_empty() {
             return None;
         }
-        shapes.find(bytes.first_chunk()?, pc, &self.widths)
+        Brief::read(bytes, &self.widths)
+    }
+
+    /// The CSR that a group writes which was peeked at and starts the bytes.
+    pub(crate) fn csr(&self, brief: &Brief, bytes: &[u8]) -> Option<(Register, u64)> {
+        brief.csr(bytes, &self.widths)
     }
 
     /// Passes over a group that was peeked at.
     #[inline(always)]
-    pub(crate) fn skip(&mut self, shape: &Shape, bytes: &mut &[u8]) {
+    pub(crate) fn skip(&mut self, brief: &Brief, bytes: &mut &[u8]) {
         self.begun += 1;
-        self.pass(bytes, shape.len.into());
+        self.pass(bytes, brief.len);
     }
 
     /// Bytes are missing here, for this reason and value: a frame of a

@@ -39,7 +39,7 @@ use self::judge::Ask;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::group::{Group, NewPc, TrapCsr};
-use crate::read::{Next, Reader, Shapes};
+use crate::read::{Brief, Next, Reader};
 use crate::register::Register;
 use crate::shadow::{Shadow, Touched};
 
@@ -97,8 +97,6 @@ struct Core {
     next: Option<Next>,
     /// Groups may be compared without becoming a `Group` (`brief`).
     has_brief: bool,
-    /// Shapes of such groups.
-    shapes: Shapes,
     /// A step that is not plain, with its effects below.
     step: Option<Step>,
     effects: Effects,
@@ -117,14 +115,6 @@ struct Core {
     past: [Past; PAST],
     /// The same in order, for a report.
     ordered: [Past; PAST],
-}
-
-/// What is known of the next group, which is not read yet: what the model does next has to
-/// agree with it.
-struct Ahead {
-    shapes: Shapes,
-    /// The number of its shape.
-    group: Option<u16>,
 }
 
 /// What a group asks of the model.
@@ -161,7 +151,6 @@ impl<M: Model> Verifier<M> {
                 reader: Reader::new(config.clone()),
                 has_absent: !config.absent.registers.is_empty(),
                 has_brief: config.absent.is_empty(),
-                shapes: Shapes::default(),
                 config,
                 options,
                 shadow,
@@ -313,15 +302,11 @@ impl Core {
         core.ready = false;
         match act {
             Act::Run => {
-                let mut ahead = Ahead {
-                    shapes: core::mem::take(&mut core.shapes),
-                    group: None,
-                };
+                let mut ahead = None;
                 // The reporter's word does not matter here.
                 let _ = model.steps(u64::MAX, &mut |step, effects| {
                     core.watch(&mut ahead, step, effects, bytes)
                 });
-                core.shapes = ahead.shapes;
                 match core.step.take() {
                     Some(step) => core.judge(model, Ask::Step, step, reporter),
                     None => ControlFlow::Continue(()),
@@ -436,19 +421,20 @@ impl Core {
     }
 
     /// Sees a step of the model, against the group at hand; breaks when the
-    /// model must not go on by itself.
+    /// model must not go on by itself. `ahead` is the next group, if it is not read yet: what
+    /// the model has done has to agree with it. It is not moved, since it was just put
+    /// together.
     #[inline]
     fn watch(
         &mut self,
-        ahead: &mut Ahead,
+        ahead: &mut Option<Brief>,
         step: &Step,
         effects: &Effects,
         bytes: &mut &[u8],
     ) -> ControlFlow<()> {
-        let briefly = match ahead.group {
-            Some(number) => {
-                let shape = ahead.shapes.get(number);
-                let agrees = self.agrees_briefly(shape, step, effects, bytes);
+        let briefly = match ahead {
+            Some(told) => {
+                let agrees = self.agrees_briefly(told, step, effects, bytes);
                 if !agrees {
                     // The same as a group.
                     self.reader.next(bytes);
@@ -462,8 +448,8 @@ impl Core {
             self.effects.clone_from(effects);
             return ControlFlow::Break(());
         }
-        ahead.group = self.look_ahead(bytes, &mut ahead.shapes);
-        if ahead.group.is_some() {
+        *ahead = self.look_ahead(bytes);
+        if ahead.is_some() {
             return ControlFlow::Continue(());
         }
         let next = self.reader.next(bytes);

@@ -148,19 +148,16 @@ impl Encoder {
         if !here || self.outside.is_some() || others || len > 4 {
             return false;
         }
-        let (Some(reg), Some(csr), Some(access)) = (
-            effects.regs.at_most_one(),
-            effects.csrs.at_most_one(),
-            effects.accesses.at_most_one(),
-        ) else {
-            return false;
+        let (reg, csr, access) = match (&*effects.regs, &*effects.csrs, &*effects.accesses) {
+            ([_, _, ..], _, _) | (_, [_, _, ..], _) | (_, _, [_, _, ..]) => return false,
+            (regs, csrs, accesses) => (regs.first(), csrs.first().copied(), accesses.first()),
         };
         let sequential = insn.next == self.config.xlen.wrap(insn.end());
         let group = Group {
             bits: insn.bits,
             to: (!sequential).then_some(insn.next),
             reg,
-            csr: csr.copied(),
+            csr,
             access,
         };
         let mut bytes = [0; ROOM];
