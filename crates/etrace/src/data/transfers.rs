@@ -171,7 +171,7 @@ impl Shape {
             end,
             longest: if longest < LONGEST { longest } else { LONGEST },
             unused: 64 - sent,
-            left: if end < 64 { 64 - end } else { 0 },
+            left: 64_u8.saturating_sub(end),
             right: if end < 64 { 64 - sent } else { self.start },
             skip: if skip > 63 { 63 } else { skip },
             ..self

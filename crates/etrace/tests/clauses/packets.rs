@@ -486,7 +486,8 @@ fn tables_6_10_and_6_11_jump_target() {
                 };
                 // Bits that are not valid repeat the last outcome, so that they compress away.
                 let msb = u64::from(bits >> (count - 1) & 1);
-                let filled = u64::from(bits) | (u64::MAX << count) * msb & u64::MAX >> (64 - width);
+                let invalid = (u64::MAX << count) & (u64::MAX >> (64 - width));
+                let filled = u64::from(bits) | (invalid * msb);
                 let fields = [
                     (0, 2),
                     (1, 1),
