@@ -46,7 +46,7 @@ fn written(format: Format, image: &Image, beside: bool, rounds: u64) -> (Written
                 time,
                 last: u32::from(count) - 1,
                 count,
-                taken: 0,
+                taken: code[usize::from(count) - 1].is_branch().into(),
                 extra: 0,
             }];
             let all = Straights {
