@@ -7,6 +7,9 @@ use hartrace_isa::csr::FFLAGS;
 use hartrace_isa::{Flow, Isa};
 use hartrace_testkit::Random;
 
+/// Instructions that a piece may have.
+const LONGEST: u8 = 127;
+
 /// Instructions of one mode, as a hart hands them over.
 #[derive(Default)]
 struct Batch {
@@ -35,7 +38,8 @@ fn change(effects: &Effects) -> Option<Change> {
 impl Batch {
     fn add(&mut self, insn: &Insn, effects: &Effects) {
         let flow = Flow::of_retired(insn.bits, Isa::RV64GC);
-        let start = self.open != Some(insn.pc);
+        let full = self.list.last().is_some_and(|piece| piece.count == LONGEST);
+        let start = full || self.open != Some(insn.pc);
         let before = match start {
             true => Placed::default(),
             false => *self.code.last().unwrap(),
@@ -170,7 +174,7 @@ fn long_pieces_are_written_in_parts() {
         let effects = x(5, index).access(store(3, 0x2000, index));
         batch.add(&insn, &effects);
     }
-    assert_eq!(batch.list.len(), 1);
+    assert_eq!(batch.list.len(), 1000usize.div_ceil(LONGEST.into()));
     let config = Config::default();
     let mut encoder = Encoder::new(config.clone()).unwrap();
     let (mut bytes, mut single) = (Vec::new(), Single(Vec::new()));
