@@ -241,14 +241,15 @@ const COMMANDS: &[Command] = &[
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some((name, rest)) = args.split_first() else {
-        eprintln!("usage: hartrace-proof COMMAND [ARGS]\n");
-        for (name, what, _) in COMMANDS {
-            eprintln!("  {name:<12} {what}");
-        }
+        eprint!("{}", usage());
         return ExitCode::from(2);
     };
+    if matches!(name.as_str(), "help" | "--help" | "-h") {
+        print!("{}", usage());
+        return ExitCode::SUCCESS;
+    }
     let Some((_, _, run)) = COMMANDS.iter().find(|c| c.0 == name) else {
-        eprintln!("hartrace-proof: no command `{name}`");
+        eprintln!("hartrace-proof: no command `{name}`; `hartrace-proof help` lists them");
         return ExitCode::from(2);
     };
     match run(rest) {
@@ -258,4 +259,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> String {
+    let commands = COMMANDS.iter();
+    let lines = commands.map(|(name, what, _)| format!("  {name:<22} {what}\n"));
+    format!(
+        "usage: hartrace-proof COMMAND [ARGS]\n\n{}",
+        lines.collect::<String>()
+    )
 }

@@ -98,11 +98,24 @@ pub(crate) async fn run(args: &Args) -> Result<(), Error> {
     };
     let bind = args.bind;
     say(&format!("executor at {bind}:{port}, slots={slots}"));
-    let ended = start_executor_process(Arc::new(config)).await;
-    ended.map_err(|error| {
-        let message = format!("the executor ended: {error}");
-        Diagnostic::new(Code::NoScheduler, message).into()
-    })
+    tokio::select! {
+        // It ends by itself at the first signal, when the tasks that it runs are done.
+        ended = start_executor_process(Arc::new(config)) => ended.map_err(|error| {
+            let message = format!("the executor ended: {error}");
+            Diagnostic::new(Code::NoScheduler, message).into()
+        }),
+        () = stopped_twice() => Ok(()),
+    }
+}
+
+/// Waits for a second Ctrl-C or request to end.
+async fn stopped_twice() {
+    stopped().await;
+    let mut second = Box::pin(stopped());
+    if timeout(Duration::from_secs(1), &mut second).await.is_err() {
+        say("waiting for the tasks that run here; a second Ctrl-C or SIGTERM ends at once");
+        second.await;
+    }
 }
 
 /// Waits for the scheduler: an executor may be started at the same time.

@@ -55,10 +55,13 @@ fn run(command: &Command) -> Result<(), Error> {
             let message = format!("cannot start threads: {error}");
             Diagnostic::new(Code::HostMemory, message)
         })?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         match command {
             Command::Scheduler(args) => scheduler::run(args).await,
             Command::Executor(args) => executor::run(args).await,
         }
-    })
+    });
+    // A task that still decodes does not keep the program alive.
+    runtime.shutdown_background();
+    ended
 }

@@ -30,6 +30,7 @@ mod exec;
 mod exported;
 mod functions;
 mod limits;
+mod once;
 mod pool;
 mod provider;
 mod remote;

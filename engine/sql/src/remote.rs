@@ -2,6 +2,7 @@
 
 use crate::codec::PlanCodec;
 use crate::exec::TraceExec;
+use crate::once::CollectOnce;
 use crate::provider::external;
 use crate::store;
 use crate::wire;
@@ -118,13 +119,16 @@ impl Cluster {
 
     /// The state of a session whose queries a cluster runs, each in so many partitions.
     pub(crate) fn state(partitions: usize) -> Result<SessionState> {
-        session_state(
+        let state = session_state(
             SessionConfig::new_with_ballista()
                 .with_target_partitions(partitions.max(1))
                 // Names are dictionaries, which a join of sorted rows does not compare.
                 .set_bool("datafusion.optimizer.prefer_hash_join", true)
                 .set_usize(BALLISTA_CLIENT_GRPC_MAX_MESSAGE_SIZE, MESSAGE as usize),
-        )
+        )?;
+        let builder = SessionStateBuilder::new_from_existing(state);
+        let builder = builder.with_physical_optimizer_rule(Arc::new(CollectOnce));
+        Ok(builder.build())
     }
 
     /// Runs a plan that reads traces or files; `None` for one that does not, such as that of

@@ -299,6 +299,26 @@ fn the_queries_of_the_book() {
         plan.contains("bytes_decoded=") && plan.contains("stretches="),
         "{plan}"
     );
+    // A trace that is not divided is read once for each scan, not once for each task.
+    let analyzed = cluster.run(&[
+        "EXPLAIN ANALYZE SELECT function FROM functions
+            WHERE function NOT IN (SELECT function FROM calls WHERE function IS NOT NULL)",
+        "c.etrace",
+        "--scheduler",
+        &cluster.address,
+    ]);
+    let plan = String::from_utf8(analyzed.stdout).unwrap();
+    let size = fs::metadata(cluster.path("c.etrace")).unwrap().len();
+    let decoded: Vec<u64> = plan
+        .split("bytes_decoded=")
+        .skip(1)
+        .map(|rest| {
+            let digits = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap();
+            digits.parse().unwrap()
+        })
+        .collect();
+    assert_eq!(decoded.len(), 3, "{plan}");
+    assert!(decoded.iter().all(|bytes| *bytes <= size), "{size}: {plan}");
 }
 
 /// An executor that is killed in the middle of a query costs time, but the answer is the same.
@@ -367,6 +387,40 @@ fn executors_come_and_go() {
     for ((query, found), expected) in queries.iter().zip(&answers).zip(&expected) {
         assert_eq!(found, expected, "{query}");
     }
+}
+
+/// An executor that is asked to end finishes its tasks; one that is asked twice does not.
+#[cfg(unix)]
+#[test]
+fn an_executor_is_asked_to_end() {
+    let cluster = Cluster::new(1);
+    record(&cluster.path("a.ntrace"), "sort-rv64gc", "", 1_000_000);
+    // Hours of work.
+    let query = "SELECT count(*) FROM calls AS a, calls AS b, calls AS c
+        WHERE a.\"begin\" + b.\"begin\" > c.\"begin\"";
+    let on = ["a.ntrace", "--scheduler", &cluster.address];
+    let mut command = cluster.command(&[&[query], &on[..]].concat());
+    let mut client = command.stderr(Stdio::null()).spawn().unwrap();
+    let executor = &cluster.executors[0];
+    executor.line("Execute task");
+    thread::sleep(Duration::from_secs(2));
+    let pid = executor.child.lock().unwrap().id().to_string();
+    let ask = || Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(ask().success());
+    executor.line("a second Ctrl-C or SIGTERM ends at once");
+    assert!(executor.child.lock().unwrap().try_wait().unwrap().is_none());
+    assert!(ask().success());
+    let end = Instant::now() + Duration::from_secs(30);
+    let status = loop {
+        if let Some(status) = executor.child.lock().unwrap().try_wait().unwrap() {
+            break status;
+        }
+        assert!(Instant::now() < end, "the executor does not end");
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert!(status.success(), "{status}");
+    client.kill().unwrap();
+    client.wait().unwrap();
 }
 
 /// Traces in an object store are read like files, with their programs.
