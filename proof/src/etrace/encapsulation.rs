@@ -73,13 +73,22 @@ struct Encoding {
     hart: HartId,
     accesses: u64,
     insns: u64,
+    /// The last instruction, and how often it followed itself: a trace that ends in such a loop
+    /// does not say how often it went round.
+    last: (u64, u64),
 }
 
 impl Observer for Encoding {
     const WANTS: Wants = Wants::STEPS.with(Wants::ACCESSES).with(Wants::CSRS);
 
     fn step(&mut self, _: HartId, step: &Step, effects: &Effects) {
-        self.insns += u64::from(matches!(step, Step::Insn(_)));
+        if let Step::Insn(insn) = step {
+            self.insns += 1;
+            self.last = match self.last {
+                (pc, times) if pc == insn.pc => (pc, times + 1),
+                _ => (insn.pc, 0),
+            };
+        }
         self.accesses += effects.accesses.len() as u64;
         self.port.step(self.hart, step, effects);
     }
@@ -257,10 +266,11 @@ fn round(program: &Recorded, random: &mut Random, sum: &mut Sum) -> Result<(), S
             hart: HartId(hart),
             accesses: 0,
             insns: 0,
+            last: (0, 0),
         };
         program.run(STRETCH - u64::from(hart) * 1000, &mut out, |_| false)?;
         out.port.finish();
-        insns += out.insns;
+        insns += out.insns - out.last.1;
         accesses += out.accesses;
         streams.push(out.port.into_sink().into_sink());
     }
