@@ -6,8 +6,10 @@
 //! them but the slots the first byte of a packet gives its length, so one framer
 //! ([`Framer`](crate::Framer)) serves all.
 
+mod heads;
 mod pack;
 
+pub(crate) use heads::{Head, Headed, Heads, WINDOW, word};
 pub use pack::{Packed, Packer};
 
 use core::fmt;

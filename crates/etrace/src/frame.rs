@@ -8,7 +8,7 @@ mod chains;
 mod slots;
 
 use crate::encapsulation::{LONGEST, MAX_SLOT, Opened};
-use crate::{Encapsulation, Fault, Form, MAX_PAYLOAD};
+use crate::{Encapsulation, Fault, Form};
 use chains::Chains;
 use hartrace_flow::decode::Framing;
 
@@ -52,29 +52,6 @@ const fn header(byte: u8) -> Option<(Kind, usize)> {
         2 if len > 0 => Some((Kind::Instruction, len)),
         3 if len > 0 => Some((Kind::Data, len)),
         _ => None,
-    }
-}
-
-/// The length of the payload if the byte is the header of a packet of
-/// instruction trace.
-#[inline(always)]
-pub(crate) const fn instruction(byte: u8) -> Option<usize> {
-    let len = byte.wrapping_sub(2 << 5);
-    if len > 0 && len <= MAX_PAYLOAD as u8 {
-        Some(len as usize)
-    } else {
-        None
-    }
-}
-
-/// The same of a packet of data trace.
-#[inline(always)]
-pub(crate) const fn data(byte: u8) -> Option<usize> {
-    let len = byte.wrapping_sub(3 << 5);
-    if len > 0 && len <= MAX_PAYLOAD as u8 {
-        Some(len as usize)
-    } else {
-        None
     }
 }
 
