@@ -307,17 +307,15 @@ impl Protocol for ETrace {
     #[inline]
     fn several<C: Consumer>(sources: &mut Sources<'_, ETrace>, bytes: &[u8], out: &mut C) -> usize {
         let settings = sources.settings();
-        let (src, heads) = (settings.current, settings.heads);
+        let src = settings.current;
         let first = bytes.first();
-        let Some(head) = first.and_then(|&first| heads.of(Kind::Data, first)) else {
+        let head = first.and_then(|&first| settings.heads.of(Kind::Data, first));
+        let Some(&head) = head.filter(|_| settings.modes.data != Some(false)) else {
             return 0;
         };
-        if settings.modes.data == Some(false) || !head.is_at_front(bytes) {
-            return 0;
-        }
         let source = sources.with_settings(src);
         source.map_or(0, |(source, settings)| {
-            source.transfers((head, bytes), settings, out)
+            source.transfers((&head, bytes), settings, out)
         })
     }
 

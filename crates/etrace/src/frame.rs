@@ -207,9 +207,8 @@ impl Framer {
 
     fn idle(&mut self, bytes: &mut &[u8]) -> (u64, Piece<'static>) {
         let at = self.at;
-        let form = self.form;
-        let null = |byte: &&u8| form.length(**byte) == Some(1);
-        let count = bytes.iter().take_while(null).count();
+        let mask = self.form.null_mask();
+        let count = bytes.iter().take_while(|&byte| byte & mask == 0).count();
         self.take(count, bytes);
         (at, Piece::Idle(count as u64))
     }

@@ -7,7 +7,7 @@ use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Count, Tallied};
 
 use crate::data::FORMATS;
-use crate::encapsulation::{Heads, WINDOW};
+use crate::encapsulation::{Heads, WINDOW, window};
 use crate::packet::quick;
 use crate::{
     Config, DataFollower, DataPacket, Encapsulated, Encapsulation, Fault, Framer, Kind, Layout,
@@ -136,15 +136,16 @@ impl Tallied for Extras {
             return quick_data(tally, bytes, first);
         };
         let timed = u64::from(head.is_timed());
-        let layout = &tally.extras.layout.unwrap_or(*layout);
-        let read = quick::read(packet.word()?, layout)?;
+        let bytes = packet.payload_bytes() as u64;
+        let changed = tally.extras.layout.as_ref();
+        let read = quick::read(packet.word()?, changed.unwrap_or(layout))?;
         let place = Place {
             at,
             len: packet.len as u64,
         };
         tally.stamped += timed;
         tally.message(read.name(), tally.extras.current, place, read.is_sync());
-        tally.extras.packet(&read, packet.bytes as u64, layout);
+        tally.extras.packet(&read, bytes, layout);
         Some(packet.len)
     }
 }
@@ -158,14 +159,14 @@ fn quick_data(tally: &mut Tally, bytes: &[u8], first: u8) -> Option<usize> {
     if extras.denable == Some(false) {
         return None;
     }
-    let (mut counts, mut rest) = ([Count::default(); FORMATS], bytes);
-    while let Some((window, _)) = rest.split_first_chunk::<WINDOW>()
+    let (mut counts, mut end) = ([Count::default(); FORMATS], 0);
+    while let Some(window) = window(bytes, end)
         && let Some(packet) = head.open(window)
         && let Some(format) = formats.of(&packet)
         && let Some(count) = counts.get_mut(usize::from(format))
     {
         count.add(packet.len as u64);
-        rest = rest.get(packet.len..).unwrap_or_default();
+        end += packet.len;
     }
     for (count, format) in counts.into_iter().zip(0..) {
         if count.messages > 0 {
@@ -173,7 +174,7 @@ fn quick_data(tally: &mut Tally, bytes: &[u8], first: u8) -> Option<usize> {
             tally.stamped += count.messages * u64::from(head.is_timed());
         }
     }
-    Some(bytes.len() - rest.len()).filter(|&len| len > 0)
+    (end > 0).then_some(end)
 }
 
 /// Counts a packet of data trace.
@@ -302,9 +303,11 @@ impl Extras {
         follower.read(payload)
     }
 
-    /// Bits of a packet without compression.
+    /// Bits of a packet without compression, in the layout that was given or what support
+    /// packets have made of it.
     #[inline]
-    fn size(&mut self, packet: &Packet, layout: &Layout) -> u32 {
+    fn size(&mut self, packet: &Packet, given: &Layout) -> u32 {
+        let layout = self.layout.as_ref().unwrap_or(given);
         match common(packet).and_then(|number| self.sizes.get_mut(number)) {
             Some(size) => {
                 if *size == 0 {

@@ -12,7 +12,7 @@ use hartrace_isa::Xlen;
 use super::history::{History, Sent, extend};
 use super::read::value_mask;
 use super::{DataConfig, DataLayout};
-use crate::encapsulation::{Head, Headed, WINDOW, word};
+use crate::encapsulation::{Head, Headed, window, word};
 use crate::packet::bits::mask;
 use crate::{Config, MAX_PAYLOAD};
 
@@ -27,6 +27,8 @@ pub(crate) struct Transfers {
     /// By the first bits of a packet: `format`, `size` and `diff`, and as many of what
     /// follows as `data_len` may have.
     shapes: Box<[Shape]>,
+    /// The same for those who look at no values.
+    outlines: Box<[Outline]>,
     /// The bits by which a shape is found.
     first: u64,
     /// How many bits `format`, `size` and `diff` have.
@@ -87,6 +89,26 @@ struct Shape {
     /// shifted back.
     skip: u8,
     shift: u8,
+}
+
+/// What of a [`Shape`] concerns those who look at no values: in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outline {
+    needs: u16,
+    gives: u16,
+    form: PlainForm,
+    longest: u8,
+}
+
+impl Outline {
+    const fn of(shape: &Shape) -> Outline {
+        Outline {
+            needs: shape.needs,
+            gives: shape.gives,
+            form: shape.form,
+            longest: shape.longest,
+        }
+    }
 }
 
 impl Shape {
@@ -249,6 +271,7 @@ impl Transfers {
         }
         Some(Transfers {
             made_of: (layout, *data),
+            outlines: shapes.iter().map(Outline::of).collect(),
             shapes,
             first: mask((head + lengths).into()),
             head: head.into(),
@@ -295,13 +318,10 @@ impl Transfers {
         history: &mut History,
         (forms, values): (&mut [PlainForm], &mut [PlainValues]),
     ) -> (usize, usize) {
-        let (head, mut rest, mut count) = (*head, bytes, 0);
+        let (head, mut at, mut count) = (*head, 0, 0);
         let mut last = Last::new(history);
         for (form, values) in forms.iter_mut().zip(values) {
-            let Some((window, _)) = rest.split_first_chunk::<WINDOW>() else {
-                break;
-            };
-            let Some(packet) = head.open(window) else {
+            let Some(packet) = window(bytes, at).and_then(|window| head.open(window)) else {
                 break;
             };
             let Some(read) = self.read::<WHAT>(&packet, &mut last) else {
@@ -309,10 +329,10 @@ impl Transfers {
             };
             (*form, *values) = read;
             count += 1;
-            rest = rest.get(packet.len..).unwrap_or_default();
+            at += packet.len;
         }
         last.save(history);
-        (count, bytes.len() - rest.len())
+        (count, at)
     }
 
     /// The same where neither address nor data is looked at, of packets with both.
@@ -323,28 +343,26 @@ impl Transfers {
         history: &mut History,
         forms: &mut [PlainForm],
     ) -> (usize, usize) {
-        let (head, mut rest, mut count) = (*head, bytes, 0);
+        let (head, mut at, mut count) = (*head, 0, 0);
         let mut known = history.known;
         for form in forms {
-            let Some((window, _)) = rest.split_first_chunk::<WINDOW>() else {
+            let Some(packet) = window(bytes, at).and_then(|window| head.open(window)) else {
                 break;
             };
-            let Some(packet) = head.open(window) else {
+            let bits = packet.first_bits() & self.first;
+            let Some(outline) = self.outlines.get(bits as usize) else {
                 break;
             };
-            let Some(shape) = self.shape(packet.first_bits()) else {
-                break;
-            };
-            if shape.needs & !known != 0 || packet.bytes > shape.longest.into() {
+            if outline.needs & !known != 0 || packet.bytes > outline.longest.into() {
                 break;
             }
-            *form = shape.form;
-            known |= shape.gives;
+            *form = outline.form;
+            known |= outline.gives;
             count += 1;
-            rest = rest.get(packet.len..).unwrap_or_default();
+            at += packet.len;
         }
         history.known = known;
-        (count, bytes.len() - rest.len())
+        (count, at)
     }
 
     /// A load or store with a payload of `len` bytes. `None` for any other packet, and
@@ -478,7 +496,7 @@ impl Transfers {
         // The second word, in which the last bit that was sent is repeated.
         let second = end >> (128u32.wrapping_sub(8 * len as u32) & 63);
         // The data starts in the second byte of the fields, or before it.
-        let start = u32::from(shape.start & 15) + (shift & 7);
+        let start = u32::from(shape.start & 15) + (shift & 15);
         let data = first >> start | (second as u64) << 1 << (63 - start);
         let sent = (8 * len as u32).saturating_sub(u32::from(shape.end) + shift);
         if WHAT != USUAL && sent > self.address_width.into() {

@@ -15,22 +15,22 @@ const _: () = assert!(super::LONGEST <= WINDOW, "any packet fits");
 pub(crate) struct Head {
     /// The bits of the first bytes that are the same in all of them, and what they are.
     first: Same,
-    /// The same of the bytes that `type` is in.
+    /// The same of `type`, from the byte on in which it starts.
     kind: Same,
+    kind_at: u8,
+    /// The first bit of the payload after the start of that byte, less than 16.
+    shift: u8,
     /// Bytes that the length of a packet does not count.
     more: u8,
+    /// The least length of a packet that has a payload.
+    least: u8,
     /// The first bit of the timestamp, and its bits if there is one.
     time: (u8, u8),
-    /// The byte in which the payload starts.
-    start: u8,
-    /// Bits before it in that byte.
-    shift: u8,
 }
 
-/// Bits from a byte on that always are the same.
+/// Bits of a word that always are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Same {
-    at: u8,
     mask: u32,
     bits: u32,
 }
@@ -40,11 +40,11 @@ struct Same {
 pub(crate) struct Headed<'a> {
     /// Bytes of the packet.
     pub(crate) len: usize,
-    /// The payload, in `bytes` of the first: what comes after them does not matter, but is
-    /// there.
+    /// Where the payload is, in so many bytes: what comes after them does not matter, but
+    /// is there.
     pub(crate) payload: &'a [u8],
     pub(crate) bytes: usize,
-    /// Bits of the first byte that are no payload.
+    /// The first bits of them that are no payload, less than 16.
     pub(crate) shift: u32,
 }
 
@@ -58,11 +58,8 @@ impl Same {
     }
 
     #[inline(always)]
-    fn is_in(self, window: &[u8; WINDOW]) -> bool {
-        match word(window, self.at.into()) {
-            Some(word) => (word as u32 ^ self.bits) & self.mask == 0,
-            None => false,
-        }
+    const fn is_in(self, word: u64) -> bool {
+        (word as u32 ^ self.bits) & self.mask == 0
     }
 }
 
@@ -70,21 +67,18 @@ impl Head {
     /// The packet at the front, if it is one of these and has a payload.
     #[inline(always)]
     pub(crate) fn open<'a>(&self, window: &'a [u8; WINDOW]) -> Option<Headed<'a>> {
-        if !self.first.is_in(window) || !self.kind.is_in(window) {
+        let first = word(window, 0)?;
+        let at = usize::from(self.kind_at & 15);
+        let payload = window.get(at..)?;
+        let length = first as u8 & 31;
+        if !self.first.is_in(first) || !self.kind.is_in(word(payload, 0)?) || length < self.least {
             return None;
         }
-        let &[first, ..] = window;
-        let len = usize::from(first & 31) + usize::from(self.more);
-        let start = usize::from(self.start);
-        let bytes = len.checked_sub(start).filter(|&bytes| bytes > 0)?;
-        // Without a payload of its own a packet is none at all in some of the forms.
-        if first & 31 == 0 {
-            return None;
-        }
+        let len = usize::from(length) + usize::from(self.more);
         Some(Headed {
             len,
-            payload: window.get(start..)?,
-            bytes,
+            payload,
+            bytes: len.wrapping_sub(at),
             shift: self.shift.into(),
         })
     }
@@ -93,13 +87,6 @@ impl Head {
     #[inline]
     pub(crate) const fn is_timed(&self) -> bool {
         self.time.1 > 0
-    }
-
-    /// Whether one of these is at the front.
-    #[inline(always)]
-    pub(crate) fn is_at_front(&self, bytes: &[u8]) -> bool {
-        let window = bytes.split_first_chunk::<WINDOW>();
-        window.is_some_and(|(window, _)| self.open(window).is_some())
     }
 
     /// The timestamp of such a packet.
@@ -116,13 +103,12 @@ impl Head {
     /// Makes bytes start with such a packet whose length field is this; its bytes.
     pub(crate) fn start_packet(&self, len: u8, bytes: &mut [u8]) -> usize {
         let same = Same {
-            at: 0,
             mask: 31,
             bits: len.into(),
         };
-        for same in [same, self.first, self.kind] {
+        for (same, at) in [(same, 0), (self.first, 0), (self.kind, self.kind_at)] {
             let (mask, bits) = (same.mask.to_le_bytes(), same.bits.to_le_bytes());
-            let to = bytes.iter_mut().skip(same.at.into());
+            let to = bytes.iter_mut().skip(at.into());
             for ((to, mask), bits) in to.zip(mask).zip(bits) {
                 *to = *to & !mask | bits;
             }
@@ -132,6 +118,12 @@ impl Head {
 }
 
 impl Headed<'_> {
+    /// Bytes of the payload.
+    #[inline]
+    pub(crate) const fn payload_bytes(&self) -> usize {
+        self.bytes - self.shift as usize / 8
+    }
+
     /// The payload as a number, its last bit repeated; `None` if it is longer than a word.
     #[inline(always)]
     pub(crate) fn word(&self) -> Option<i64> {
@@ -141,13 +133,22 @@ impl Headed<'_> {
         }
     }
 
-    /// The first bits of it, of which there is at least one; the last one is repeated if they
-    /// are few.
+    /// The first 16 bits of it, or more; the last one is repeated if there are fewer.
     #[inline(always)]
     pub(crate) fn first_bits(&self) -> u64 {
         let word = word(self.payload, 0).unwrap_or_default();
-        extended(word, self.bytes.min(8), self.shift) as u64
+        match self.bytes {
+            0..4 => extended(word, self.bytes, self.shift) as u64,
+            _ => word >> (self.shift & 15),
+        }
     }
+}
+
+/// The bytes from a place on that are looked at.
+#[inline(always)]
+pub(crate) fn window(bytes: &[u8], at: usize) -> Option<&[u8; WINDOW]> {
+    let (window, _) = bytes.get(at..)?.split_first_chunk()?;
+    Some(window)
 }
 
 /// Eight bytes from a place on.
@@ -256,17 +257,15 @@ impl Encapsulation {
             return None;
         }
         let kind_at = time_at + time_bits;
-        let payload = kind_at + kind_bits;
+        let more = 1 + self.src_bytes() + time_bits / 8;
         Some(Head {
             first,
-            kind: Same {
-                at: (kind_at / 8) as u8,
-                ..Same::default().with(kind_at % 8, kind_bits, data)
-            },
-            more: (1 + self.src_bytes() + time_bits / 8) as u8,
+            kind: Same::default().with(kind_at % 8, kind_bits, data),
+            kind_at: (kind_at / 8) as u8,
+            shift: (kind_at % 8 + kind_bits) as u8,
+            more: more as u8,
+            least: ((kind_at + kind_bits) / 8 + 1).saturating_sub(more).max(1) as u8,
             time: (time_at as u8, time_bits as u8),
-            start: (payload / 8) as u8,
-            shift: (payload % 8) as u8,
         })
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const fn mask(width: u32) -> u64 {
 #[inline(always)]
 pub(crate) const fn extended(word: u64, bytes: usize, shift: u32) -> i64 {
     let unused = 64 - 8 * bytes as u32;
-    (word << (unused & 63)) as i64 >> ((unused & 56) + (shift & 7))
+    (word << (unused & 63)) as i64 >> (unused.wrapping_add(shift) & 63)
 }
 
 /// Whether a bit of a value is 1; those above bit 63 are not.
