@@ -219,6 +219,8 @@ pub enum Message {
     Unexpected,
     /// A packet whose encapsulation has a timestamp.
     Timed(Packet, u64),
+    /// The same of one that is only branches, or an address, or both.
+    PlainTimed(Plain, u64),
 }
 
 /// The payload of a packet whose layout depends on the source.
@@ -231,12 +233,13 @@ pub struct Bytes {
 impl Bytes {
     fn new(payload: &[u8]) -> Bytes {
         let mut bytes = [0; MAX_PAYLOAD];
-        for (to, from) in bytes.iter_mut().zip(payload) {
-            *to = *from;
+        let len = payload.len().min(MAX_PAYLOAD);
+        if let (Some(to), Some(from)) = (bytes.get_mut(..len), payload.get(..len)) {
+            to.copy_from_slice(from);
         }
         Bytes {
             bytes,
-            len: payload.len().min(MAX_PAYLOAD) as u8,
+            len: len as u8,
         }
     }
 
@@ -296,10 +299,13 @@ impl Protocol for ETrace {
                 Some(packet) => Message::Plain(packet),
                 None => Message::Packet(quick::format_0(bits, layout)?),
             },
-            Some(time) => {
-                let read = quick::read(bits, layout).or_else(|| quick::format_0(bits, layout));
-                Message::Timed(read?, time)
-            }
+            Some(time) => match quick::plain(bits, layout) {
+                Some(packet) => Message::PlainTimed(packet, time),
+                None => {
+                    let read = quick::read(bits, layout).or_else(|| quick::format_0(bits, layout));
+                    Message::Timed(read?, time)
+                }
+            },
         };
         Some((settings.current, message, packet.len))
     }
