@@ -442,6 +442,19 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_a_stream_is_not_looked_into() {
+        for stream in [
+            &b"\x41\x1f\x43\x73\0\x04\x41\xf2"[..],
+            b"\x01\x03\x10\x01\0\x02\x01\x03\x10",
+            b"\xff\xfe\0",
+        ] {
+            assert_eq!(apparent(stream), None);
+        }
+        assert_eq!(apparent(b"\x1f\x8b\x08\0"), Some(Kind::Unknown));
+        assert_eq!(apparent(b"hello world\n"), Some(Kind::Unknown));
+    }
+
+    #[test]
     fn compressed_files() {
         assert_eq!(unpacker(b"\x1f\x8b\x08\0"), Some("gzip"));
         assert_eq!(unpacker(b"\xfd7zXZ\0\0"), Some("xz"));

@@ -41,7 +41,7 @@ fn a_head_fits_what_opens_so() {
                 assert_eq!(packet.payload_bytes(), packet.len - start);
                 // From the byte in which the payload or the type before it starts.
                 let from = wanted.payload - packet.shift as usize;
-                assert!(packet.shift < 16 && from % 8 == 0);
+                assert!(packet.shift < 16 && from.is_multiple_of(8));
                 let bytes = &window[from / 8..packet.len];
                 assert_eq!(packet.bytes, bytes.len());
                 assert_eq!(packet.payload[..bytes.len()], *bytes);
