@@ -154,39 +154,49 @@ impl fmt::Display for Kind {
 /// there are fewer.
 #[must_use]
 pub fn detect(head: &[u8]) -> Kind {
+    apparent(head).unwrap_or_else(|| match head {
+        _ if tandem::is_trace(head) => Kind::Tandem,
+        _ if is_framed(head) => Kind::Etrace,
+        _ if guess(head).is_some() => Kind::Ntrace,
+        _ => Kind::Unknown,
+    })
+}
+
+/// The same without a look at what a stream of a trace is made of; `None` for what may be
+/// one, of any format.
+pub(crate) fn apparent(head: &[u8]) -> Option<Kind> {
     if head.is_empty() {
-        return Kind::Empty;
+        return Some(Kind::Empty);
     }
     if head.starts_with(b"\x7fELF") {
-        return Kind::Elf;
+        return Some(Kind::Elf);
     }
     if tandem::container::FrameReader::is_container(head) {
-        return Kind::TandemContainer;
+        return Some(Kind::TandemContainer);
     }
     if head.starts_with(code_history::MAGIC) {
-        return Kind::CodeHistory;
+        return Some(Kind::CodeHistory);
     }
     if DumpReader::is_dump(head) {
-        return Kind::CtrDump;
+        return Some(Kind::CtrDump);
     }
     if is_ctr_json(head) {
-        return Kind::CtrJson;
+        return Some(Kind::CtrJson);
     }
     if WaveFormat::detect(head).is_some() {
-        return Kind::Wave(None);
+        return Some(Kind::Wave(None));
     }
     if head.starts_with(b"ReTrace") {
-        return Kind::Log(LogFormat::RenodeBinary);
+        return Some(Kind::Log(LogFormat::RenodeBinary));
     }
     let Some(text) = text(head) else {
-        return match head {
-            _ if unpacker(head).is_some() => Kind::Unknown,
-            _ if tandem::is_trace(head) => Kind::Tandem,
-            _ if is_framed(head) => Kind::Etrace,
-            _ if guess(head).is_some() => Kind::Ntrace,
-            _ => Kind::Unknown,
-        };
+        return unpacker(head).map(|_| Kind::Unknown);
     };
+    Some(of_text(text))
+}
+
+/// The kind of a file that starts with this text.
+fn of_text(text: &str) -> Kind {
     let lines = || {
         let lines = text.lines().map(str::trim);
         lines.filter(|l| !l.is_empty() && !l.starts_with('#'))
@@ -429,6 +439,19 @@ mod tests {
         ] {
             assert_eq!(detect(head), kind, "{:?}", String::from_utf8_lossy(head));
         }
+    }
+
+    #[test]
+    fn what_may_be_a_stream_is_not_looked_into() {
+        for stream in [
+            &b"\x41\x1f\x43\x73\0\x04\x41\xf2"[..],
+            b"\x01\x03\x10\x01\0\x02\x01\x03\x10",
+            b"\xff\xfe\0",
+        ] {
+            assert_eq!(apparent(stream), None);
+        }
+        assert_eq!(apparent(b"\x1f\x8b\x08\0"), Some(Kind::Unknown));
+        assert_eq!(apparent(b"hello world\n"), Some(Kind::Unknown));
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod encode;
 mod explain;
 mod follow;
 pub(crate) mod history;
+mod names;
 mod packet;
 mod quick;
 mod read;
@@ -41,6 +42,7 @@ pub(crate) use decode::DataSource;
 pub(crate) use encode::DataEncoder;
 pub use explain::explain_data;
 pub use follow::DataFollower;
+pub(crate) use names::{FORMATS, Formats};
 pub use packet::{DataPacket, Outstanding};
 pub(crate) use transfers::{Batch, Transfers};
 

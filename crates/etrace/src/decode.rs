@@ -35,6 +35,7 @@ use hartrace_flow::{Blocks, Consumer, Rules};
 use self::modes::Modes;
 use self::source::Source;
 use crate::data::Transfers;
+use crate::encapsulation::{Heads, WINDOW};
 use crate::frame::{self, Encapsulated, Framer, Kind, Piece};
 use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
@@ -122,8 +123,9 @@ pub struct Settings {
     /// The same for those that are loads and stores.
     transfers: Option<Arc<Transfers>>,
     modes: Modes,
-    /// Packets can be read by the fast path.
-    plain: bool,
+    /// What comes before the payloads of the source that the modes are of, where packets
+    /// can be read by the fast path.
+    heads: Heads,
     /// The source that the modes are of, and those of the others, by number.
     current: u16,
     others: Vec<(u16, Modes)>,
@@ -142,7 +144,7 @@ impl Settings {
                 false => Transfers::new(&config).map(Arc::new),
             },
             modes,
-            plain: self.plain,
+            heads: self.heads,
             current: self.current,
             others: self.others.clone(),
             config,
@@ -192,6 +194,15 @@ impl Settings {
             *self = self.with(modes);
         }
         self.current = src;
+        self.heads = heads(&self.given, src);
+    }
+}
+
+/// What comes before the payloads of a source.
+fn heads(config: &Config, src: u16) -> Heads {
+    match config.layout().is_plain() {
+        true => Heads::new(&config.encapsulation, src),
+        false => Heads::NONE,
     }
 }
 
@@ -208,6 +219,8 @@ pub enum Message {
     Unexpected,
     /// A packet whose encapsulation has a timestamp.
     Timed(Packet, u64),
+    /// The same of one that is only branches, or an address, or both.
+    PlainTimed(Plain, u64),
 }
 
 /// The payload of a packet whose layout depends on the source.
@@ -220,12 +233,13 @@ pub struct Bytes {
 impl Bytes {
     fn new(payload: &[u8]) -> Bytes {
         let mut bytes = [0; MAX_PAYLOAD];
-        for (to, from) in bytes.iter_mut().zip(payload) {
-            *to = *from;
+        let len = payload.len().min(MAX_PAYLOAD);
+        if let (Some(to), Some(from)) = (bytes.get_mut(..len), payload.get(..len)) {
+            to.copy_from_slice(from);
         }
         Bytes {
             bytes,
-            len: payload.len().min(MAX_PAYLOAD) as u8,
+            len: len as u8,
         }
     }
 
@@ -253,7 +267,7 @@ impl Protocol for ETrace {
             data: config.data_layout(),
             transfers: Transfers::new(config).map(Arc::new),
             modes: Modes::of(config),
-            plain: config.encapsulation.is_reference() && config.layout().is_plain(),
+            heads: heads(config, 0),
             current: 0,
             others: Vec::new(),
             config: config.clone(),
@@ -276,32 +290,38 @@ impl Protocol for ETrace {
 
     #[inline(always)]
     fn quick(settings: &Settings, bytes: &[u8]) -> Option<(u16, Message, usize)> {
-        let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
-        if !settings.plain {
-            return None;
-        }
-        let len = frame::instruction(header)?;
-        let word = u64::from_le_bytes(word);
-        let message = match quick::plain(word, len, &settings.layout) {
-            Some(packet) => Message::Plain(packet),
-            None => Message::Packet(quick::format_0(word, len, &settings.layout)?),
+        let (window @ &[first, ..], _) = bytes.split_first_chunk::<WINDOW>()?;
+        let head = settings.heads.of(Kind::Instruction, first)?;
+        let packet = head.open(window)?;
+        let (bits, layout) = (packet.word()?, &settings.layout);
+        let message = match head.time(window) {
+            None => match quick::plain(bits, layout) {
+                Some(packet) => Message::Plain(packet),
+                None => Message::Packet(quick::format_0(bits, layout)?),
+            },
+            Some(time) => match quick::plain(bits, layout) {
+                Some(packet) => Message::PlainTimed(packet, time),
+                None => {
+                    let read = quick::read(bits, layout).or_else(|| quick::format_0(bits, layout));
+                    Message::Timed(read?, time)
+                }
+            },
         };
-        Some((0, message, len + 1))
+        Some((settings.current, message, packet.len))
     }
 
     #[inline]
     fn several<C: Consumer>(sources: &mut Sources<'_, ETrace>, bytes: &[u8], out: &mut C) -> usize {
         let settings = sources.settings();
-        let is_data = bytes
-            .first()
-            .is_some_and(|&byte| frame::data(byte).is_some());
-        if !is_data || !settings.plain || settings.modes.data == Some(false) {
+        let src = settings.current;
+        let first = bytes.first();
+        let head = first.and_then(|&first| settings.heads.of(Kind::Data, first));
+        let Some(&head) = head.filter(|_| settings.modes.data != Some(false)) else {
             return 0;
-        }
-        // Packets of this encapsulation do not name their source.
-        let source = sources.with_settings(0);
+        };
+        let source = sources.with_settings(src);
         source.map_or(0, |(source, settings)| {
-            source.transfers(bytes, settings, out)
+            source.transfers((&head, bytes), settings, out)
         })
     }
 

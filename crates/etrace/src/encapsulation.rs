@@ -6,8 +6,10 @@
 //! them but the slots the first byte of a packet gives its length, so one framer
 //! ([`Framer`](crate::Framer)) serves all.
 
+mod heads;
 mod pack;
 
+pub(crate) use heads::{Head, Headed, Heads, WINDOW, window, word};
 pub use pack::{Packed, Packer};
 
 use core::fmt;
@@ -265,13 +267,19 @@ impl Encapsulation {
         }
     }
 
+    /// The bits of a byte that are 0 in null packets, and in no other header.
+    #[inline]
+    pub(crate) const fn null_mask(&self) -> u8 {
+        match self.form {
+            Form::Riscv => 31,
+            _ => 0xff,
+        }
+    }
+
     /// Whether a byte can be part of a synchronisation sequence.
     #[inline]
     pub(crate) const fn is_null(&self, byte: u8) -> bool {
-        match self.form {
-            Form::Riscv => byte & 31 == 0,
-            _ => byte == 0,
-        }
+        byte & self.null_mask() == 0
     }
 
     /// The bytes of the packet that starts with this byte: 1 for a null packet,

@@ -8,7 +8,7 @@ mod chains;
 mod slots;
 
 use crate::encapsulation::{LONGEST, MAX_SLOT, Opened};
-use crate::{Encapsulation, Fault, Form, MAX_PAYLOAD};
+use crate::{Encapsulation, Fault, Form};
 use chains::Chains;
 use hartrace_flow::decode::Framing;
 
@@ -52,29 +52,6 @@ const fn header(byte: u8) -> Option<(Kind, usize)> {
         2 if len > 0 => Some((Kind::Instruction, len)),
         3 if len > 0 => Some((Kind::Data, len)),
         _ => None,
-    }
-}
-
-/// The length of the payload if the byte is the header of a packet of
-/// instruction trace.
-#[inline(always)]
-pub(crate) const fn instruction(byte: u8) -> Option<usize> {
-    let len = byte.wrapping_sub(2 << 5);
-    if len > 0 && len <= MAX_PAYLOAD as u8 {
-        Some(len as usize)
-    } else {
-        None
-    }
-}
-
-/// The same of a packet of data trace.
-#[inline(always)]
-pub(crate) const fn data(byte: u8) -> Option<usize> {
-    let len = byte.wrapping_sub(3 << 5);
-    if len > 0 && len <= MAX_PAYLOAD as u8 {
-        Some(len as usize)
-    } else {
-        None
     }
 }
 
@@ -230,9 +207,8 @@ impl Framer {
 
     fn idle(&mut self, bytes: &mut &[u8]) -> (u64, Piece<'static>) {
         let at = self.at;
-        let form = self.form;
-        let null = |byte: &&u8| form.length(**byte) == Some(1);
-        let count = bytes.iter().take_while(null).count();
+        let mask = self.form.null_mask();
+        let count = bytes.iter().take_while(|&byte| byte & mask == 0).count();
         self.take(count, bytes);
         (at, Piece::Idle(count as u64))
     }
@@ -318,26 +294,32 @@ impl Framer {
         (count > 0).then(|| (self.at - count, Piece::Bad(fault, count)))
     }
 
-    /// Another encapsulation than that of the reference models: a whole packet in
-    /// this chunk.
+    /// Another encapsulation than that of the reference models: the packet at the front, if
+    /// all of it is there.
     #[inline]
-    fn whole<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<(u64, Piece<'s>)> {
-        let State::Between = self.state else {
+    fn whole<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+        if self.state != State::Between || self.form.form == Form::Slots {
             return None;
-        };
-        let len = match self.form.length(*bytes.first()?)? {
-            1 => return None,
-            len => len,
-        };
-        let (packet, rest) = bytes.split_at_checked(len)?;
+        }
+        let len = self.form.length(*bytes.first()?)?;
+        bytes.split_at_checked(len).filter(|_| len > 1)
+    }
+
+    /// Such a packet, before the rest of the bytes.
+    #[inline]
+    fn open<'s, 'b: 's>(
+        &'s mut self,
+        (packet, rest): (&'b [u8], &'b [u8]),
+        bytes: &mut &'b [u8],
+    ) -> (u64, Piece<'s>) {
         let opened = self.form.open(packet);
         let at = self.at;
         if let Some(missing) = self.missing(&opened) {
-            return Some((at, missing));
+            return (at, missing);
         }
         *bytes = rest;
-        self.at += len as u64;
-        Some((at, piece(packet, &opened, &mut self.moved)))
+        self.at += packet.len() as u64;
+        (at, piece(packet, &opened, &mut self.moved))
     }
 }
 
@@ -371,9 +353,17 @@ fn shifted<'m>(bytes: &[u8], shift: usize, to: &'m mut [u8; MAX_SLOT]) -> &'m [u
         Some(last) if last & 0x80 != 0 => 0xff,
         _ => 0,
     };
-    let next = bytes.iter().skip(1).chain(core::iter::once(&sign));
-    for ((to, low), high) in to.iter_mut().zip(bytes).zip(next) {
-        *to = low >> shift | high << (8 - shift);
+    let mut from = [sign; MAX_SLOT + 8];
+    if let Some(from) = from.get_mut(..bytes.len()) {
+        from.copy_from_slice(bytes);
+    }
+    let (mut words, _) = from.as_chunks::<8>();
+    for to in to.chunks_exact_mut(8).take(bytes.len().div_ceil(8)) {
+        let [low, rest @ ..] = words else { break };
+        let high = rest.first().map_or(0, |high| u64::from_le_bytes(*high));
+        let word = u64::from_le_bytes(*low) >> shift | high << (64 - shift);
+        to.copy_from_slice(&word.to_le_bytes());
+        words = rest;
     }
     to.get(..bytes.len()).unwrap_or_default()
 }
@@ -435,8 +425,8 @@ impl Framing for Framer {
                 };
                 return Some((at, Piece::Packet(packet)));
             }
-        } else if self.is_whole(bytes) {
-            return self.whole(bytes);
+        } else if let Some(whole) = self.whole(bytes) {
+            return Some(self.open(whole, bytes));
         }
         self.slowly(bytes)
     }
@@ -454,17 +444,6 @@ impl Framing for Framer {
             Piece::Packet(packet) => packet.len,
             Piece::Idle(bytes) | Piece::Bad(_, bytes) | Piece::Lost(.., bytes) => bytes as usize,
         }
-    }
-}
-
-impl Framer {
-    /// Whether [`Framer::whole`] has something to give.
-    #[inline]
-    fn is_whole(&self, bytes: &[u8]) -> bool {
-        let len = bytes.first().and_then(|&first| self.form.length(first));
-        self.state == State::Between
-            && self.form.form != Form::Slots
-            && len.is_some_and(|len| len > 1 && len <= bytes.len())
     }
 }
 

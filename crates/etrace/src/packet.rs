@@ -510,11 +510,11 @@ impl Packet {
     ///
     /// Bytes that cannot be such a packet.
     pub fn read(payload: &[u8], layout: &Layout) -> Result<Packet, Fault> {
-        if payload.len() <= quick::WORD && layout.is_plain() {
+        if (1..=8).contains(&payload.len()) && layout.is_plain() {
             let bytes = payload.iter().rev();
             let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
-            let quick = quick::read(word, payload.len(), layout)
-                .or_else(|| quick::format_0(word, payload.len(), layout));
+            let bits = bits::extended(word, payload.len(), 0);
+            let quick = quick::read(bits, layout).or_else(|| quick::format_0(bits, layout));
             if let Some(packet) = quick {
                 return Ok(packet);
             }

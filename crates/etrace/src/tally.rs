@@ -6,11 +6,12 @@ use hartrace_flow::Warning;
 use hartrace_flow::decode::Place;
 use hartrace_flow::tally::{self, Count, Tallied};
 
-use crate::frame;
+use crate::data::FORMATS;
+use crate::encapsulation::{Heads, WINDOW, window};
 use crate::packet::quick;
 use crate::{
-    Config, DataFollower, DataPacket, Encapsulated, Fault, Framer, Kind, Layout, Packet,
-    PacketName, Piece, QualStatus, Report, Support,
+    Config, DataFollower, DataPacket, Encapsulated, Encapsulation, Fault, Framer, Kind, Layout,
+    Packet, PacketName, Piece, QualStatus, Report, Support,
 };
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
@@ -84,9 +85,11 @@ pub struct Extras {
     sizes: [u32; 32],
     /// As support packets have changed it.
     layout: Option<Layout>,
-    /// Packets are not such as the fast path reads.
-    unusual: bool,
-    /// The source that all this is of, and what there is of the others.
+    /// How packets are sent, and what comes before the payloads of the source that all this
+    /// is of, where packets are such as the fast path reads.
+    form: Encapsulation,
+    heads: Heads,
+    /// That source, and what there is of the others.
     current: u16,
     others: Vec<(u16, Parked)>,
 }
@@ -127,41 +130,51 @@ impl Tallied for Extras {
 
     #[inline(always)]
     fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
-        let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
-        if tally.extras.unusual {
-            return None;
-        }
-        let Some(payload) = frame::instruction(header) else {
-            return quick_data(tally, at, bytes);
+        let (window @ &[first, ..], _) = bytes.split_first_chunk::<WINDOW>()?;
+        let head = tally.extras.heads.of(Kind::Instruction, first);
+        let Some((head, packet)) = head.and_then(|head| Some((head, head.open(window)?))) else {
+            return quick_data(tally, bytes, first);
         };
-        let layout = &tally.extras.layout.unwrap_or(*layout);
-        let packet = quick::read(u64::from_le_bytes(word), payload, layout)?;
+        let timed = u64::from(head.is_timed());
+        let bytes = packet.payload_bytes() as u64;
+        let changed = tally.extras.layout.as_ref();
+        let read = quick::read(packet.word()?, changed.unwrap_or(layout))?;
         let place = Place {
             at,
-            len: payload as u64 + 1,
+            len: packet.len as u64,
         };
-        tally.message(packet.name(), 0, place, packet.is_sync());
-        tally.extras.packet(&packet, payload as u64, layout);
-        Some(payload + 1)
+        tally.stamped += timed;
+        tally.message(read.name(), tally.extras.current, place, read.is_sync());
+        tally.extras.packet(&read, bytes, layout);
+        Some(packet.len)
     }
 }
 
-/// Counts a load or a store of data trace, if that is at the front of the bytes.
-#[inline]
-fn quick_data(tally: &mut Tally, at: u64, bytes: &[u8]) -> Option<usize> {
-    let (&[header, word @ ..], _) = bytes.split_first_chunk::<9>()?;
-    let payload = frame::data(header).filter(|len| *len < bytes.len())?;
-    let layout = tally.extras.data_layout.as_ref()?.layout();
-    if tally.extras.denable == Some(false) {
+/// Counts the loads and stores of data trace that are at the front of the bytes; how many
+/// bytes they are.
+fn quick_data(tally: &mut Tally, bytes: &[u8], first: u8) -> Option<usize> {
+    let extras = &tally.extras;
+    let head = *extras.heads.of(Kind::Data, first)?;
+    let formats = extras.data_layout.as_ref()?.formats();
+    if extras.denable == Some(false) {
         return None;
     }
-    let name = layout.name_of_transfer(u64::from_le_bytes(word), payload)?;
-    let place = Place {
-        at,
-        len: payload as u64 + 1,
-    };
-    tally.message(name, 0, place, false);
-    Some(payload + 1)
+    let (mut counts, mut end) = ([Count::default(); FORMATS], 0);
+    while let Some(window) = window(bytes, end)
+        && let Some(packet) = head.open(window)
+        && let Some(format) = formats.of(&packet)
+        && let Some(count) = counts.get_mut(usize::from(format))
+    {
+        count.add(packet.len as u64);
+        end += packet.len;
+    }
+    for (count, format) in counts.into_iter().zip(0..) {
+        if count.messages > 0 {
+            tally.messages(PacketName::of_transfer(format), tally.extras.current, count);
+            tally.stamped += count.messages * u64::from(head.is_timed());
+        }
+    }
+    (end > 0).then_some(end)
 }
 
 /// Counts a packet of data trace.
@@ -250,7 +263,11 @@ impl Extras {
         Extras {
             data_layout: DataFollower::new(config),
             data_config: DataFollower::new(config),
-            unusual: !config.encapsulation.is_reference() || !config.layout().is_plain(),
+            form: config.encapsulation,
+            heads: match config.layout().is_plain() {
+                true => Heads::new(&config.encapsulation, 0),
+                false => Heads::NONE,
+            },
             ..Extras::default()
         }
     }
@@ -275,6 +292,9 @@ impl Extras {
         };
         self.others.push((self.current, before));
         self.current = src;
+        if self.heads != Heads::NONE {
+            self.heads = Heads::new(&self.form, src);
+        }
     }
 
     fn data_packet(&mut self, payload: &[u8]) -> Result<DataPacket, Fault> {
@@ -283,9 +303,11 @@ impl Extras {
         follower.read(payload)
     }
 
-    /// Bits of a packet without compression.
+    /// Bits of a packet without compression, in the layout that was given or what support
+    /// packets have made of it.
     #[inline]
-    fn size(&mut self, packet: &Packet, layout: &Layout) -> u32 {
+    fn size(&mut self, packet: &Packet, given: &Layout) -> u32 {
+        let layout = self.layout.as_ref().unwrap_or(given);
         match common(packet).and_then(|number| self.sizes.get_mut(number)) {
             Some(size) => {
                 if *size == 0 {

@@ -4,8 +4,8 @@ use hartrace_testkit::Random;
 
 use crate::packet::bits::mask;
 use crate::{
-    BranchMap, Context, DataSupport, Layout, MAX_PAYLOAD, NotifyBit, Packet, Padding, QualStatus,
-    Report, Shortening, Start, Support, Trap, Version,
+    BranchMap, Context, DataSupport, Encapsulation, Form, Layout, MAX_PAYLOAD, NotifyBit, Packet,
+    Padding, QualStatus, Report, Shortening, Start, Support, Trap, Version,
 };
 
 /// What the format needs random.
@@ -189,6 +189,39 @@ impl RandomPackets for Random {
                 dloss: self.flip(),
                 doptions: self.value(width) as u16,
             }),
+        }
+    }
+}
+
+/// What the framing needs random.
+pub(crate) trait RandomForms {
+    /// An encapsulation whose packets start with their length and have no number.
+    fn encapsulation(&mut self) -> Encapsulation;
+}
+
+impl RandomForms for Random {
+    fn encapsulation(&mut self) -> Encapsulation {
+        let form = self.one_of([Form::Reference, Form::Riscv, Form::Smi, Form::Atb]);
+        let riscv = form == Form::Riscv;
+        let mut any = |most: u64| self.below(most + 1) as u8;
+        Encapsulation {
+            src_bits: match form {
+                Form::Riscv | Form::Smi => any(16),
+                _ => 0,
+            },
+            time_bytes: match form {
+                Form::Riscv => any(8),
+                Form::Smi | Form::Atb => 2 * any(1),
+                _ => 0,
+            },
+            type_bits: match form {
+                Form::Riscv => any(8),
+                Form::Atb => any(1),
+                _ => 0,
+            },
+            src_id: any(3).into(),
+            marks: riscv && any(3) == 0,
+            ..Encapsulation::new(form)
         }
     }
 }

@@ -29,6 +29,12 @@ impl Count {
         self.messages += 1;
         self.bytes += bytes;
     }
+
+    /// More of them.
+    fn add_all(&mut self, more: Count) {
+        self.messages += more.messages;
+        self.bytes += more.bytes;
+    }
 }
 
 /// What one source sent.
@@ -76,8 +82,8 @@ pub trait Tallied: Default {
         layout: &Self::Layout,
     );
 
-    /// Counts a short message at the front of the bytes, which start with a message
-    /// at this offset; its length. `None` for all that is not plain. Only speed
+    /// Counts short messages at the front of the bytes, which start with a message
+    /// at this offset; their length. `None` for all that is not plain. Only speed
     /// depends on it.
     #[inline(always)]
     fn quick(
@@ -200,6 +206,17 @@ impl<T: Tallied> Tally<T> {
             source.longest = source.longest.max(at - last);
             source.syncs += 1;
             source.ended = false;
+        }
+    }
+
+    /// Counts messages of this kind and source without a full address.
+    pub fn messages(&mut self, kind: T::Kind, source: u16, more: Count) {
+        if let Some(known) = self.kinds.get_mut(usize::from(T::number(kind))) {
+            let (_, count) = known.get_or_insert((kind, Count::default()));
+            count.add_all(more);
+        }
+        if let Some(source) = self.source(source) {
+            source.all.add_all(more);
         }
     }
 

@@ -130,7 +130,7 @@ impl<C: Consumer> Tied<'_, '_, C> {
     }
 
     /// Gives a slice whose accesses are all there and plain, as those of most are, without
-    /// holding it back. `None` for others. Nothing is held back.
+    /// holding it back. `None` for others, and while something is held back.
     #[inline(always)]
     fn give_at_once(&mut self, id: HartId, number: u32, next: u64) -> Option<ControlFlow<()>> {
         let Tie {
@@ -141,7 +141,7 @@ impl<C: Consumer> Tied<'_, '_, C> {
         } = &mut *self.tie;
         let hart = harts.of(id);
         // Each synchronisation is held back with its event: none is before an access.
-        if hart.loose || !hart.waiting.is_empty() || !reported.each {
+        if !hart.held.is_empty() || hart.loose || !hart.waiting.is_empty() || !reported.each {
             return None;
         }
         let plan = slices.plan(number, next).filter(|plan| plan.is_exact)?;
@@ -640,12 +640,12 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
             None => self.tie.examine(id, kept, runs),
         };
         let next = runs.last().map_or(0, |last| last.next);
+        if let Some(flow) = self.give_at_once(id, plan, next) {
+            return flow;
+        }
         let hart = self.tie.harts.of(id);
         if hart.held.is_empty() {
-            if let Some(flow) = self.give_at_once(id, plan, next) {
-                return flow;
-            }
-            self.tie.harts.of(id).held.push(Held::Slice { plan, next });
+            hart.held.push(Held::Slice { plan, next });
             return self.settle(id);
         }
         // It waits, as those before it do.

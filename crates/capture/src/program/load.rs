@@ -5,7 +5,7 @@ use super::whereabouts::whereabouts;
 use super::{ElfFile, MAX_PROGRAM, RawFile};
 use crate::code_history::{CodeFile, CodeFileError};
 use crate::config::{Config, Machine, Origin, Setting};
-use crate::detect::{HEAD, Kind, detect};
+use crate::detect::{HEAD, Kind, apparent};
 use crate::elf_info::{ElfError, ElfInfo, ElfKind};
 use crate::input::{Contents, Input, InputError};
 use crate::sidecar::{self, Mismatch};
@@ -309,7 +309,7 @@ impl Elf {
         let mut input = Input::open(&file.file)?;
         // What is not an ELF file is not read to its end: it may have none.
         let head = input.peek(HEAD)?;
-        if !matches!(detect(head), Kind::Elf) {
+        if apparent(head) != Some(Kind::Elf) {
             let (path, head) = (file.file.clone(), head.to_vec());
             return Err(ProgramError::Elf(path, head, ElfError::NotElf));
         }

@@ -613,20 +613,31 @@ impl Trace {
         };
         let mut watch = Watch::<Ignore>::default();
         let mut bytes = 0;
-        if let Some(decoder) = decoder.as_ref().filter(|_| self.is_for_threads(threads)) {
+        let in_pieces = self.is_for_threads(threads);
+        if let Some(decoder) = decoder.as_mut().filter(|_| self.is_worth(threads)) {
             let whole = self.input.contents(MAX_WHOLE)?;
             bytes = whole.len() as u64;
-            let give = |part: &mut Watch<Ignore>, done: usize| {
-                progress(done as u64);
-                watch.decoded.add(std::mem::take(&mut part.decoded));
-                Ok(())
-            };
             // Messages are counted while they are decoded.
             std::thread::scope(|scope| {
                 scope.spawn(|| whole.chunks(CHUNK).for_each(|chunk| counting.feed(chunk)));
-                let sharding = Sharding::new(threads);
-                // Counting does not fail.
-                let _ = sharding.decode(&whole, || decoder.another(), Watch::default, give);
+                if in_pieces {
+                    let give = |part: &mut Watch<Ignore>, done: usize| {
+                        progress(done as u64);
+                        watch.decoded.add(std::mem::take(&mut part.decoded));
+                        Ok(())
+                    };
+                    let sharding = Sharding::new(threads);
+                    // Counting does not fail.
+                    let _ = sharding.decode(&whole, || decoder.another(), Watch::default, give);
+                    return;
+                }
+                let mut done = 0;
+                for chunk in whole.chunks(CHUNK) {
+                    decoder.feed(chunk, &mut watch);
+                    done += chunk.len() as u64;
+                    progress(done);
+                }
+                decoder.finish(&mut watch);
             });
         } else {
             self.input.chunks(|chunk| {

@@ -5,7 +5,7 @@ use super::{
     TransportError, from_table,
 };
 use crate::config::Config;
-use crate::detect::{HEAD, Kind, detect, unpacker};
+use crate::detect::{HEAD, Kind, apparent, unpacker};
 use crate::input::{Input, InputError};
 use hartrace_flow::Image;
 use hartrace_isa::{Isa, Xlen};
@@ -108,7 +108,8 @@ impl Trace {
         }
         let head = input.peek(HEAD)?;
         let bare = *transport == Transport::default();
-        match detect(head) {
+        // Which format a stream has does not matter here, and it may be said.
+        match apparent(head).unwrap_or(Kind::Unknown) {
             Kind::Empty => return Err(Refusal::Unreadable(Kind::Empty, head.to_vec())),
             kind @ Kind::Unknown if unpacker(head).is_some() => {
                 return Err(Refusal::Unreadable(kind, head.to_vec()));
@@ -218,13 +219,14 @@ impl Trace {
     /// means depends on all groups before it.
     #[must_use]
     pub fn is_for_threads(&self, threads: usize) -> bool {
-        let size = self.input.size().unwrap_or(0);
         // Accesses are assigned to instructions in their order.
-        threads > 1
-            && !self.settings.has_data()
-            && self.format() != Format::Tandem
-            && size >= MIN_WHOLE
-            && (size <= MAX_WHOLE || self.input.is_file())
+        !self.settings.has_data() && self.format() != Format::Tandem && self.is_worth(threads)
+    }
+
+    /// Whether it can be held as a whole, and is worth so many threads.
+    pub(super) fn is_worth(&self, threads: usize) -> bool {
+        let size = self.input.size().unwrap_or(0);
+        threads > 1 && size >= MIN_WHOLE && (size <= MAX_WHOLE || self.input.is_file())
     }
 
     /// The program that the trace itself holds, which only a tandem trace does,

@@ -1,7 +1,7 @@
 //! E-Trace as a table of packets (`te_inst` of the reference models).
 
 use super::{Format, Settings, Trace, pieces};
-use crate::detect::{HEAD, Kind, detect};
+use crate::detect::{HEAD, Kind, apparent};
 use crate::input::{Input, InputError};
 use hartrace_etrace::csv::{self, CsvError};
 use hartrace_etrace::{self as etrace, Framer, Layout, Packet, Piece};
@@ -69,7 +69,7 @@ pub(crate) fn from_table(
     let Settings::Etrace(config) = settings else {
         return Ok((input, None));
     };
-    if detect(input.peek(HEAD)?) != Kind::EtraceCsv {
+    if apparent(input.peek(HEAD)?) != Some(Kind::EtraceCsv) {
         return Ok((input, None));
     }
     let table = read_table(input, &config.layout())?;

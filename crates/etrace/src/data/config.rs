@@ -3,8 +3,7 @@
 use hartrace_flow::{AccessKind, Reported};
 use hartrace_isa::Xlen;
 
-use crate::packet::bits::mask;
-use crate::{ConfigError, PacketName, Support, Version};
+use crate::{ConfigError, Support, Version};
 
 /// How data is compressed where it is (`DataCompress`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -292,27 +291,6 @@ impl DataLayout {
     #[inline]
     pub const fn is_split(&self) -> bool {
         self.split && !self.no_address && !self.no_data
-    }
-
-    /// What a packet is whose payload has so many bytes and starts with this word, if it is a
-    /// load or store with address and data; `None` for others, and for those that may be
-    /// wrong.
-    #[inline]
-    pub(crate) fn name_of_transfer(&self, word: u64, bytes: usize) -> Option<PacketName> {
-        if self.mmacas || self.split || self.no_address || self.no_data {
-            return None;
-        }
-        let format = word & mask(self.format_width.into());
-        let mut at = u32::from(self.format_width);
-        let size = (word >> at & mask(self.size_width.into())) as u32;
-        if format > 3 || size > 3 || 8 << size > self.data_width {
-            return None;
-        }
-        // After `size` and `diff`: the length of the data, the data, the address.
-        at += u32::from(self.size_width) + 2;
-        let length = (word >> at & mask(size)) as u32 + 1;
-        let bits = at + size + 8 * length + u32::from(self.daddress_width);
-        (bytes as u32 * 8 <= bits).then(|| PacketName::of_transfer(format as u8))
     }
 
     /// Width of `diff` in the request of a split atomic.

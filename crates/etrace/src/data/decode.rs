@@ -5,6 +5,7 @@ use hartrace_flow::{Access, AccessKind, DataAccess, Part, PlainAccesses};
 use super::encode::FAILURE;
 use super::history::{History, Sent};
 use super::{Batch, DataConfig, DataPacket, Outstanding, Transfers};
+use crate::encapsulation::Head;
 use crate::{Config, Fault, MAX_PAYLOAD};
 
 /// The data trace of one source.
@@ -28,18 +29,17 @@ impl DataSource {
         self.lost = false;
     }
 
-    /// The accesses of loads and stores at the front of the bytes, which are packets
-    /// with their headers, as far as they are plain: how many, and how many bytes they
-    /// are. Without `values` their addresses and data, and those that come later, mean
-    /// nothing.
+    /// The accesses of loads and stores at the front of the bytes, which are packets that
+    /// `head` fits, as far as they are plain: how many, and how many bytes they are.
+    /// Without `values` their addresses and data, and those that come later, mean nothing.
     pub(crate) fn transfers(
         &mut self,
-        bytes: &[u8],
+        from: (&Head, &[u8]),
         transfers: &Transfers,
         out: &mut Batch,
         values: bool,
     ) -> (usize, usize) {
-        transfers.read_all(bytes, &mut self.history, out, values)
+        transfers.read_all(from, &mut self.history, out, values)
     }
 
     /// The access of a plain load or store, with a payload of `len` bytes; `None` for any

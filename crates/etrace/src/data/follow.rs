@@ -3,7 +3,7 @@
 
 use hartrace_flow::DataAccess;
 
-use super::{DataConfig, DataLayout, DataPacket, DataSource, Outstanding};
+use super::{DataConfig, DataLayout, DataPacket, DataSource, Formats, Outstanding};
 use crate::{Config, Fault, Support};
 
 /// Reads the data packets of a stream of one source, one after the other.
@@ -12,6 +12,8 @@ pub struct DataFollower {
     config: Config,
     data: DataConfig,
     layout: DataLayout,
+    /// What packets are in this layout.
+    formats: Formats,
     source: DataSource,
 }
 
@@ -19,9 +21,11 @@ impl DataFollower {
     /// `None` if the settings have no data trace.
     #[must_use]
     pub fn new(config: &Config) -> Option<DataFollower> {
+        let layout = config.data_layout()?;
         Some(DataFollower {
             data: config.data?,
-            layout: config.data_layout()?,
+            layout,
+            formats: Formats::new(&layout),
             config: config.clone(),
             source: DataSource::default(),
         })
@@ -31,6 +35,11 @@ impl DataFollower {
     #[must_use]
     pub const fn layout(&self) -> &DataLayout {
         &self.layout
+    }
+
+    /// What the next packets are that are loads and stores.
+    pub(crate) const fn formats(&self) -> &Formats {
+        &self.formats
     }
 
     /// What is known about split atomics.
@@ -43,7 +52,11 @@ impl DataFollower {
     pub fn support(&mut self, support: &Support) {
         let width = self.config.doptions_width.unwrap_or(0);
         self.data = self.data.follow(support, self.config.version, width);
-        self.layout = self.data.layout(self.config.version, self.config.xlen);
+        let layout = self.data.layout(self.config.version, self.config.xlen);
+        if layout != self.layout {
+            self.formats = Formats::new(&layout);
+            self.layout = layout;
+        }
     }
 
     /// Reads the next packet.

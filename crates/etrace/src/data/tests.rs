@@ -8,7 +8,9 @@ use hartrace_isa::Xlen;
 use hartrace_testkit::Random;
 
 use super::*;
-use crate::{Config, Fault, Kind, MAX_PAYLOAD, Version};
+use crate::encapsulation::{Headed, Heads, WINDOW};
+use crate::testing::RandomForms as _;
+use crate::{Config, Fault, Framer, Framing as _, Kind, MAX_PAYLOAD, PacketName, Piece, Version};
 
 fn settings(random: &mut Random) -> Config {
     let version = random.one_of([Version::V1_1_1, Version::V2_0]);
@@ -150,15 +152,21 @@ fn packets_in_a_row() {
             };
         }
         let transfers = Transfers::new(&config).unwrap();
+        let (form, head) = loop {
+            let form = random.encapsulation();
+            let timed = if random.flip() { u8::MAX } else { 0 };
+            if let Some(head) = Heads::new(&form, 0).of(Kind::Data, timed) {
+                break (form, *head);
+            }
+        };
         let mut bytes = vec![0; 1000];
         bytes.fill_with(|| random.draw() as u8);
-        // Headers of data packets where they are expected.
+        // Data packets where they are expected.
         let mut at = 0;
-        while let Some(header) = bytes.get_mut(at) {
-            let len = 1 + random.below(16) as u8;
-            *header = Kind::Data.header(len);
-            at += usize::from(len) + 1;
+        while at < bytes.len() {
+            at += head.start_packet(1 + random.below(16) as u8, &mut bytes[at..]);
         }
+        let mut framer = Framer::of(form);
         let mut one = DataSource::default();
         let mut alike = [one.clone(), one.clone()];
         let mut rest = bytes.as_slice();
@@ -166,17 +174,28 @@ fn packets_in_a_row() {
             let mut batches = [Batch::default(), Batch::default()];
             let read = [0, 1].map(|i| {
                 let values = i == 0;
-                alike[i].transfers(rest, &transfers, &mut batches[i], values)
+                alike[i].transfers((&head, rest), &transfers, &mut batches[i], values)
             });
             assert_eq!(read[0], read[1]);
             let (count, len) = read[0];
             for i in 0..count {
-                let size = usize::from(rest[0] & 31);
-                let mut padded = [0; MAX_PAYLOAD];
-                padded.copy_from_slice(&rest[1..=MAX_PAYLOAD]);
+                let Some((_, Piece::Packet(packet))) = framer.next_piece(&mut rest) else {
+                    panic!("{form:?}");
+                };
+                let (mut padded, size) = ([0; MAX_PAYLOAD], packet.payload.len());
+                padded[..size].copy_from_slice(packet.payload);
+                assert_eq!((packet.src, packet.kind), (0, Kind::Data));
                 let batch = &mut Batch::default();
-                let single = one.transfer((&padded, size), &transfers, batch).unwrap();
-                let single = single.iter().next().unwrap();
+                let single = match one.transfer((&padded, size), &transfers, batch) {
+                    Some(single) => single.iter().next().unwrap(),
+                    // With the bits that repeat the last one it looks longer than it is.
+                    None => {
+                        let layout = config.data_layout().unwrap();
+                        let packet = DataPacket::read(&padded[..size], &layout, &one.outstanding);
+                        let data = config.data.as_ref().unwrap();
+                        one.packet(&packet.unwrap(), &config, data).unwrap()
+                    }
+                };
                 let [all, form] = batches
                     .each_ref()
                     .map(|batch| batch.first(count).iter().nth(i));
@@ -190,18 +209,13 @@ fn packets_in_a_row() {
                     ..single.access
                 };
                 assert_eq!(form, DataAccess { access, ..single });
-                rest = &rest[size + 1..];
                 quickly += 1;
                 long += u32::from(size > 8);
             }
             assert_eq!(alike[0], one);
             assert!(len > 0 || count == 0);
             // One that is not read like this.
-            let Some((header, payload)) = rest.split_first() else {
-                break;
-            };
-            rest = payload.get(usize::from(header & 31)..).unwrap_or_default();
-            if rest.len() <= MAX_PAYLOAD {
+            if framer.next_piece(&mut rest).is_none() || rest.len() <= WINDOW {
                 break;
             }
         }
@@ -274,20 +288,27 @@ fn names_of_loads_and_stores_by_their_first_bits() {
         (data.no_address, data.no_data) =
             random.one_of([(false, false), (false, false), (true, false), (false, true)]);
         let layout = config.data_layout().unwrap();
+        let formats = Formats::new(&layout);
         for _ in 0..50 {
             let mut bytes = [0; MAX_PAYLOAD];
             bytes.fill_with(|| random.draw() as u8);
             // What follows the payload belongs to the next packet.
             let len = 1 + random.below(MAX_PAYLOAD as u64) as usize;
-            let (word, payload) = (bytes.first_chunk().unwrap(), &bytes[..len]);
-            let Some(name) = layout.name_of_transfer(u64::from_le_bytes(*word), len) else {
+            let payload = &bytes[..len];
+            let packet = Headed {
+                len,
+                payload: &bytes,
+                bytes: len,
+                shift: 0,
+            };
+            let Some(format) = formats.of(&packet) else {
                 continue;
             };
             quickly += 1;
             let read = DataPacket::read(payload, &layout, &Outstanding::default());
             assert_eq!(
                 read.map(|packet| packet.name()),
-                Ok(name),
+                Ok(PacketName::of_transfer(format)),
                 "{payload:x?} {layout:?}"
             );
         }

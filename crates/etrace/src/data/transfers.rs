@@ -12,11 +12,9 @@ use hartrace_isa::Xlen;
 use super::history::{History, Sent, extend};
 use super::read::value_mask;
 use super::{DataConfig, DataLayout};
+use crate::encapsulation::{Head, Headed, window, word};
 use crate::packet::bits::mask;
-use crate::{Config, MAX_PAYLOAD, frame};
-
-/// Bytes that are looked at, the header included.
-pub(crate) const WINDOW: usize = MAX_PAYLOAD + 1;
+use crate::{Config, MAX_PAYLOAD};
 
 /// Accesses that are read at once, at most.
 const BATCH: usize = 128;
@@ -29,6 +27,8 @@ pub(crate) struct Transfers {
     /// By the first bits of a packet: `format`, `size` and `diff`, and as many of what
     /// follows as `data_len` may have.
     shapes: Box<[Shape]>,
+    /// The same for those who look at no values.
+    outlines: Box<[Outline]>,
     /// The bits by which a shape is found.
     first: u64,
     /// How many bits `format`, `size` and `diff` have.
@@ -89,6 +89,26 @@ struct Shape {
     /// shifted back.
     skip: u8,
     shift: u8,
+}
+
+/// What of a [`Shape`] concerns those who look at no values: in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outline {
+    needs: u16,
+    gives: u16,
+    form: PlainForm,
+    longest: u8,
+}
+
+impl Outline {
+    const fn of(shape: &Shape) -> Outline {
+        Outline {
+            needs: shape.needs,
+            gives: shape.gives,
+            form: shape.form,
+            longest: shape.longest,
+        }
+    }
 }
 
 impl Shape {
@@ -251,6 +271,7 @@ impl Transfers {
         }
         Some(Transfers {
             made_of: (layout, *data),
+            outlines: shapes.iter().map(Outline::of).collect(),
             shapes,
             first: mask((head + lengths).into()),
             head: head.into(),
@@ -262,25 +283,25 @@ impl Transfers {
         })
     }
 
-    /// Reads packets with their headers at the front of the bytes, as far as they are
-    /// loads and stores without anything wrong: how many, and how many bytes they are.
-    /// Without `values` their addresses and data, and those that come later, mean nothing.
+    /// Reads packets that `head` fits at the front of the bytes, as far as they are loads
+    /// and stores without anything wrong: how many, and how many bytes they are. Without
+    /// `values` their addresses and data, and those that come later, mean nothing.
     pub(super) fn read_all(
         &self,
-        bytes: &[u8],
+        (head, bytes): (&Head, &[u8]),
         history: &mut History,
         out: &mut Batch,
         values: bool,
     ) -> (usize, usize) {
         if !values && self.content == Content::Both && self.is_usual() {
-            return self.read_forms(bytes, history, out.slots(false).0);
+            return self.read_forms((head, bytes), history, out.slots(false).0);
         }
-        let out = out.slots(true);
+        let (from, out) = ((head, bytes), out.slots(true));
         match self.content {
-            Content::Both if self.is_usual() => self.read_with::<USUAL>(bytes, history, out),
-            Content::Both => self.read_with::<BOTH>(bytes, history, out),
-            Content::Address => self.read_with::<ADDRESS>(bytes, history, out),
-            Content::Data => self.read_with::<DATA>(bytes, history, out),
+            Content::Both if self.is_usual() => self.read_with::<USUAL>(from, history, out),
+            Content::Both => self.read_with::<BOTH>(from, history, out),
+            Content::Address => self.read_with::<ADDRESS>(from, history, out),
+            Content::Data => self.read_with::<DATA>(from, history, out),
         }
     }
 
@@ -293,66 +314,55 @@ impl Transfers {
     #[inline(never)]
     fn read_with<const WHAT: u8>(
         &self,
-        bytes: &[u8],
+        (head, bytes): (&Head, &[u8]),
         history: &mut History,
         (forms, values): (&mut [PlainForm], &mut [PlainValues]),
     ) -> (usize, usize) {
-        let (mut rest, mut count) = (bytes, 0);
+        let (head, mut at, mut count) = (*head, 0, 0);
         let mut last = Last::new(history);
         for (form, values) in forms.iter_mut().zip(values) {
-            let Some((&[header, ref payload @ ..], _)) = rest.split_first_chunk::<WINDOW>() else {
+            let Some(packet) = window(bytes, at).and_then(|window| head.open(window)) else {
                 break;
             };
-            let Some(len) = frame::data(header) else {
-                break;
-            };
-            let Some(read) = self.read::<WHAT>(payload, len, &mut last) else {
+            let Some(read) = self.read::<WHAT>(&packet, &mut last) else {
                 break;
             };
             (*form, *values) = read;
             count += 1;
-            rest = rest.get(len + 1..).unwrap_or_default();
+            at += packet.len;
         }
         last.save(history);
-        (count, bytes.len() - rest.len())
+        (count, at)
     }
 
     /// The same where neither address nor data is looked at, of packets with both.
     #[inline(never)]
     fn read_forms(
         &self,
-        bytes: &[u8],
+        (head, bytes): (&Head, &[u8]),
         history: &mut History,
         forms: &mut [PlainForm],
     ) -> (usize, usize) {
-        let (mut rest, mut count) = (bytes, 0);
+        let (head, mut at, mut count) = (*head, 0, 0);
         let mut known = history.known;
         for form in forms {
-            let Some((&[header, ref payload @ ..], _)) = rest.split_first_chunk::<WINDOW>() else {
+            let Some(packet) = window(bytes, at).and_then(|window| head.open(window)) else {
                 break;
             };
-            let Some(len) = frame::data(header) else {
+            let bits = packet.first_bits() & self.first;
+            let Some(outline) = self.outlines.get(bits as usize) else {
                 break;
             };
-            let &[first, second, ..] = payload;
-            // A second byte that was not sent repeats the last bit of the first.
-            let bits = match len {
-                1 => first as i8 as u16,
-                _ => u16::from_le_bytes([first, second]),
-            };
-            let Some(shape) = self.shape(bits.into()) else {
-                break;
-            };
-            if shape.needs & !known != 0 || len > shape.longest.into() {
+            if outline.needs & !known != 0 || packet.bytes > outline.longest.into() {
                 break;
             }
-            *form = shape.form;
-            known |= shape.gives;
+            *form = outline.form;
+            known |= outline.gives;
             count += 1;
-            rest = rest.get(len + 1..).unwrap_or_default();
+            at += packet.len;
         }
         history.known = known;
-        (count, bytes.len() - rest.len())
+        (count, at)
     }
 
     /// A load or store with a payload of `len` bytes. `None` for any other packet, and
@@ -369,11 +379,17 @@ impl Transfers {
         if len == 0 {
             return None;
         }
+        let packet = Headed {
+            len,
+            payload,
+            bytes: len,
+            shift: 0,
+        };
         let mut last = Last::new(history);
         (*form, *values) = match self.content {
-            Content::Both => self.read::<BOTH>(payload, len, &mut last),
-            Content::Address => self.read::<ADDRESS>(payload, len, &mut last),
-            Content::Data => self.read::<DATA>(payload, len, &mut last),
+            Content::Both => self.read::<BOTH>(&packet, &mut last),
+            Content::Address => self.read::<ADDRESS>(&packet, &mut last),
+            Content::Data => self.read::<DATA>(&packet, &mut last),
         }?;
         last.save(history);
         Some(())
@@ -382,20 +398,16 @@ impl Transfers {
     #[inline(always)]
     fn read<const WHAT: u8>(
         &self,
-        payload: &[u8; MAX_PAYLOAD],
-        len: usize,
+        packet: &Headed<'_>,
         last: &mut Last,
     ) -> Option<(PlainForm, PlainValues)> {
-        let first = word(payload, 0)?;
-        if len > 8 {
+        // The bits that were sent, the last of which is repeated.
+        let Some(all) = packet.word() else {
             return match WHAT {
-                USUAL | BOTH => self.longer::<WHAT>(payload, len, last),
+                USUAL | BOTH => self.longer::<WHAT>(packet, last),
                 _ => None,
             };
-        }
-        // The bits that were sent, the last of which is repeated.
-        let unused = 64 - 8 * len as u32;
-        let all = (first << (unused & 63)) as i64 >> (unused & 63);
+        };
         let shape = self.shape(all as u64)?;
         if shape.needs & !last.known != 0 {
             return None;
@@ -466,22 +478,27 @@ impl Transfers {
     #[inline(always)]
     fn longer<const WHAT: u8>(
         &self,
-        payload: &[u8; MAX_PAYLOAD],
-        len: usize,
+        packet: &Headed<'_>,
         last: &mut Last,
     ) -> Option<(PlainForm, PlainValues)> {
+        let Headed {
+            payload,
+            bytes: len,
+            shift,
+            ..
+        } = *packet;
         let first = word(payload, 0)?;
-        let shape = self.shape(first)?;
+        let shape = self.shape(first >> shift)?;
         if shape.needs & !last.known != 0 || len > shape.longest.into() {
             return None;
         }
         let end = word(payload, len.wrapping_sub(8))? as i64;
         // The second word, in which the last bit that was sent is repeated.
         let second = end >> (128u32.wrapping_sub(8 * len as u32) & 63);
-        // The data starts in the second byte, or before it.
-        let start = u32::from(shape.start & 15);
+        // The data starts in the second byte of the fields, or before it.
+        let start = u32::from(shape.start & 15) + (shift & 15);
         let data = first >> start | (second as u64) << 1 << (63 - start);
-        let sent = (8 * len as u32).saturating_sub(shape.end.into());
+        let sent = (8 * len as u32).saturating_sub(u32::from(shape.end) + shift);
         if WHAT != USUAL && sent > self.address_width.into() {
             return None;
         }
@@ -570,13 +587,6 @@ fn shape_of(
         }
         _ => Shape::OTHER,
     }
-}
-
-/// Eight bytes from a place in the payload.
-#[inline(always)]
-fn word(payload: &[u8; MAX_PAYLOAD], from: usize) -> Option<u64> {
-    let (word, _) = payload.get(from..)?.split_first_chunk::<8>()?;
-    Some(u64::from_le_bytes(*word))
 }
 
 /// A number of at most so many bits.

@@ -5,14 +5,15 @@ use hartrace_flow::{Consumer, DataGap, Event, Mark};
 
 use super::source::Source;
 use super::{Bytes, Ctx, Settings};
+use crate::encapsulation::Head;
 use crate::{DataPacket, Fault};
 
 impl Source {
-    /// Loads and stores at the front of the bytes, which are packets with their headers.
-    /// How many bytes they are; the rest is not as plain.
+    /// Loads and stores at the front of the bytes, which are packets that `head` fits. How
+    /// many bytes they are; the rest is not as plain.
     pub(super) fn transfers<C: Consumer>(
         &mut self,
-        bytes: &[u8],
+        from: (&Head, &[u8]),
         settings: &Settings,
         out: &mut C,
     ) -> usize {
@@ -24,7 +25,7 @@ impl Source {
         }
         let values = out.looks_at_values();
         let batch = &mut self.batch;
-        let (count, len) = self.data.transfers(bytes, transfers, batch, values);
+        let (count, len) = self.data.transfers(from, transfers, batch, values);
         if count > 0 {
             self.track.plain_accesses(self.batch.first(count), out);
         }

@@ -11,6 +11,7 @@ use super::trail::{More, Returns};
 use super::way::{Next, Outcomes, Pending, Trouble, reason};
 use super::{Ctx, ETrace, Message, Settings};
 use crate::data::{Batch, DataSource};
+use crate::packet::quick::Plain;
 use crate::{BranchMap, Fault, Packet, Report, Start};
 
 /// One source.
@@ -290,11 +291,8 @@ impl Source {
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         match message {
-            Message::Plain(packet) if self.track.is_running() => match packet.address {
-                Some(field) => self.address((packet.map, field), cx),
-                None => self.branches(packet.map, cx),
-            },
-            Message::Plain(_) => self.unsynchronised(cx),
+            Message::Plain(packet) => self.plain(packet, cx),
+            Message::PlainTimed(packet, time) => self.timed_plain(packet, *time, cx),
             Message::Packet(packet) => self.packet(packet, cx),
             Message::Data(bytes) => {
                 self.data_payload(bytes, cx);
@@ -309,8 +307,34 @@ impl Source {
         }
     }
 
-    /// A packet with the time at which it was sent: when the instruction it reports
-    /// retired.
+    /// A packet that is only branches, or an address, or both.
+    #[inline(always)]
+    fn plain<C: Consumer>(
+        &mut self,
+        packet: &Plain,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        if !self.track.is_running() {
+            return self.unsynchronised(cx);
+        }
+        match packet.address {
+            Some(field) => self.address((packet.map, field), cx),
+            None => self.branches(packet.map, cx),
+        }
+    }
+
+    /// The same with a time.
+    #[inline(never)]
+    fn timed_plain<C: Consumer>(
+        &mut self,
+        packet: &Plain,
+        time: u64,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        self.at_time((time, true), cx, |source, cx| source.plain(packet, cx))
+    }
+
+    /// Any packet with a time.
     #[cold]
     fn timed<C: Consumer>(
         &mut self,
@@ -318,23 +342,35 @@ impl Source {
         time: u64,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
+        let flow = packet.format() != 3;
+        self.at_time((time, flow), cx, |source, cx| source.packet(packet, cx))
+    }
+
+    /// A packet with the time at which it was sent: when the instruction it reports
+    /// retired. `then` decodes it; `flow` if it is no packet of format 3.
+    #[inline(always)]
+    fn at_time<'a, C: Consumer>(
+        &mut self,
+        (time, flow): (u64, bool),
+        cx: &mut Ctx<'_, 'a, C>,
+        then: impl FnOnce(&mut Source, &mut Ctx<'_, 'a, C>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
         if cx.settings.layout.time_width > 0 {
             // Packets have times of their own.
-            return self.packet(packet, cx);
+            return then(self, cx);
         }
         let width = 8 * cx.settings.config.encapsulation.time_bytes;
         let before = self.clock;
         let time = self.clock.absolute(time, width);
         let changed = (self.clock != before).then_some(time);
-        let flow = !matches!(packet.format(), 3) && self.track.is_running();
-        if flow {
+        if flow && self.track.is_running() {
             // The packet before this one reported where the run that follows starts.
             self.resolve(Next::Flow, cx)?;
             if let Some(stamp) = self.stamp.take() {
                 self.track.time(stamp, cx.blocks, cx.out);
             }
         }
-        self.packet(packet, cx)?;
+        then(self, cx)?;
         self.stamp = changed;
         if self.pending.is_none()
             && self.track.is_running()

@@ -14,6 +14,14 @@ pub(crate) const fn mask(width: u32) -> u64 {
     }
 }
 
+/// The first bytes of a word, at most 8 and at least 1, without the first bits; the last bit
+/// of them is repeated.
+#[inline(always)]
+pub(crate) const fn extended(word: u64, bytes: usize, shift: u32) -> i64 {
+    let unused = 64 - 8 * bytes as u32;
+    (word << (unused & 63)) as i64 >> (unused.wrapping_add(shift) & 63)
+}
+
 /// Whether a bit of a value is 1; those above bit 63 are not.
 #[inline]
 pub(crate) const fn bit(value: u64, index: u32) -> bool {

@@ -9,9 +9,6 @@ use super::bits::mask;
 use super::read::map_width;
 use super::{BranchMap, Layout, Packet, Report};
 
-/// Bytes in a word.
-pub(crate) const WORD: usize = 8;
-
 /// What most packets of format 1 and 2 come to: outcomes, an address, and none
 /// of the marks after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +20,7 @@ pub struct Plain {
 
 /// As [`read`], for plain packets only.
 #[inline(always)]
-pub(crate) fn plain(word: u64, len: usize, layout: &Layout) -> Option<Plain> {
-    if len == 0 || len > WORD {
-        return None;
-    }
-    let unused = 64 - 8 * len as u32;
-    let bits = (word << unused) as i64 >> unused;
+pub(crate) fn plain(bits: i64, layout: &Layout) -> Option<Plain> {
     let (map, field) = match bits & 3 {
         1 => {
             let count = (bits >> 2 & 31) as u32;
@@ -61,16 +53,15 @@ pub(crate) fn plain(word: u64, len: usize, layout: &Layout) -> Option<Plain> {
 /// A packet of format 0, in the same way: a count of branches without an address, or an
 /// index of the jump target cache without a report of returns. `None` for any other.
 #[inline]
-pub(crate) fn format_0(word: u64, len: usize, layout: &Layout) -> Option<Packet> {
-    if len == 0 || len > WORD || word & 3 != 0 {
+pub(crate) fn format_0(bits: i64, layout: &Layout) -> Option<Packet> {
+    if bits & 3 != 0 {
         return None;
     }
     let subformat = match layout.f0s_width {
         0 => u64::from(layout.bpred_size == 0),
-        width => word >> 2 & mask(width.into()),
+        width => bits as u64 >> 2 & mask(width.into()),
     };
-    let unused = 64 - 8 * len as u32;
-    let bits = (word << unused) as i64 >> unused >> (2 + layout.f0s_width);
+    let bits = bits >> (2 + layout.f0s_width);
     match subformat {
         0 if layout.bpred_size > 0 => branch_count(bits),
         1 if layout.cache_size > 0 => jump_target(bits, layout),
@@ -112,16 +103,10 @@ fn jump_target(bits: i64, layout: &Layout) -> Option<Packet> {
     })
 }
 
-/// A packet of format 1 or 2 whose payload is the first `len` bytes of a word
-/// of the stream, the first byte lowest; what is after them does not matter.
-/// `None` for any other, and for one that has something wrong.
+/// A packet of format 1 or 2 whose payload is one word, its last bit repeated. `None`
+/// for any other, and for one that has something wrong.
 #[inline(always)]
-pub(crate) fn read(word: u64, len: usize, layout: &Layout) -> Option<Packet> {
-    if len == 0 || len > WORD {
-        return None;
-    }
-    let unused = 64 - 8 * len as u32;
-    let bits = (word << unused) as i64 >> unused;
+pub(crate) fn read(bits: i64, layout: &Layout) -> Option<Packet> {
     match bits & 3 {
         1 => {
             let count = (bits >> 2 & 31) as u32;

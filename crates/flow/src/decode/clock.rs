@@ -35,6 +35,7 @@ impl Clock {
 
     /// An absolute time in a field of so many bits. One that is less than the
     /// last has wrapped.
+    #[inline]
     pub fn absolute(&mut self, field: u64, width: u8) -> u64 {
         let mut time = field;
         if width < 64 {
