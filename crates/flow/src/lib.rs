@@ -127,7 +127,7 @@ pub use ingress::{
 pub use interpolate::{Interpolate, Spread};
 pub use kept::Kept;
 pub use mode::{Context, HartId, Mode};
-pub use model::{Absent, Look, Model, Place};
+pub use model::{Absent, Confirm, Look, Model, Place};
 pub use packed::{Packer, Unpacker};
 pub use per_hart::PerHart;
 pub use plain_access::{PlainAccesses, PlainForm, PlainValues};

@@ -4,7 +4,7 @@
 
 use core::ops::ControlFlow;
 
-use crate::{Cause, Effects, RegId, Step};
+use crate::{Cause, Effects, RegId, Step, Straights};
 
 /// CSRs there can be.
 const CSRS: u16 = 4096;
@@ -43,6 +43,9 @@ impl core::error::Error for Absent {}
 
 /// What looks at the steps of a model. When it breaks, the model does no more.
 pub type Look<'a> = dyn FnMut(&Step, &Effects) -> ControlFlow<()> + 'a;
+
+/// What says how many instructions, from the first on, were right.
+pub type Confirm<'a> = dyn FnMut(&Straights<'_>) -> u64 + 'a;
 
 /// A hart that can be checked against, one instruction at a time.
 pub trait Model {
@@ -94,6 +97,18 @@ pub trait Model {
             watch(&step, &effects)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Attempts up to `limit` instructions of straight-line code that change nothing but
+    /// registers and memory, and shows them all at once, with everything that they changed
+    /// ([`Straights::changes`]). As many of them stay as `confirm` says; the others are taken
+    /// back, so that the model is where [`Model::steps`] would have left it.
+    ///
+    /// Gives how many there were before some were taken back: 0 where `confirm` was not asked,
+    /// since the next instruction is none of these, or the model cannot do this at all.
+    fn advance(&mut self, limit: u64, confirm: &mut Confirm<'_>) -> u64 {
+        let _ = (limit, confirm);
+        0
     }
 
     /// Takes this interrupt now, whether it is pending and enabled or not.

@@ -177,13 +177,21 @@ impl Bus {
     /// look up.
     pub(crate) fn note_store(&mut self, paddr: u64, frame: u32, len: u64) -> bool {
         let code = self.memory.note_store(frame, paddr, len);
-        match self.tohost {
-            // Neither may end past the address space.
-            Some(tohost) if paddr.wrapping_sub(tohost) < 8 || tohost.wrapping_sub(paddr) < len => {
-                self.called = Some(len);
-                true
-            }
-            _ => code,
+        let calls = self.is_tohost(paddr, len);
+        if calls {
+            self.called = Some(len);
         }
+        calls || code
+    }
+
+    /// Whether a hart must look up after such a store.
+    pub(crate) fn minds_store(&self, paddr: u64, frame: u32, len: u64) -> bool {
+        self.memory.holds_code(frame, paddr, len) || self.is_tohost(paddr, len)
+    }
+
+    fn is_tohost(&self, paddr: u64, len: u64) -> bool {
+        // Neither may end past the address space.
+        let touches = |at: u64| paddr.wrapping_sub(at) < 8 || at.wrapping_sub(paddr) < len;
+        self.tohost.is_some_and(touches)
     }
 }

@@ -19,6 +19,19 @@ pub(crate) struct Collected {
     /// Effects of instructions that changed much; more than there are, to be used again.
     others: Vec<Effects>,
     others_len: usize,
+    /// What memory held before each store of a run that may be taken back.
+    pub(crate) old: Vec<Old>,
+}
+
+/// What a place in memory held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Old {
+    pub(crate) frame: u32,
+    /// An address in the page.
+    pub(crate) addr: u64,
+    /// In bytes.
+    pub(crate) size: u8,
+    pub(crate) value: u64,
 }
 
 impl Collected {
@@ -28,6 +41,7 @@ impl Collected {
             len: 0,
             others: Vec::new(),
             others_len: 0,
+            old: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ mod cache;
 mod float;
 mod frame;
 mod stack;
+mod tentative;
 
 use frame::collects;
 pub(crate) use frame::{Fault, Frame, Report};
@@ -103,6 +104,11 @@ pub(crate) trait Brake<O> {
     /// Whether the run is of one instruction: then nothing is prepared for the next.
     const ONCE: bool = false;
 
+    /// Whether the run may be taken back: what memory held is kept, nothing that concerns
+    /// more than registers and memory at hand is done, and all that was done is reported at
+    /// once.
+    const TENTATIVE: bool = false;
+
     /// Whether the run ends after the step that the observer saw last.
     fn is_pulled(observer: &O) -> bool;
 }
@@ -139,7 +145,7 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
     let taken_cost = u64::from(hart.costs.taken);
     let code = &hart.code;
     let pieces = &mut hart.pieces;
-    if pieces.begin(const { wants_straights::<O>() }) {
+    if !B::TENTATIVE && pieces.begin(const { wants_straights::<O>() }) {
         hart.tlb.forget_blocks();
     }
     hart.tlb.blocks.news |= start.is_some();
@@ -209,7 +215,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
         macro_rules! push {
             ($piece:expr) => {{
                 let piece: Straight = $piece;
-                if pieces.push(piece) || const { collects::<O>() } && hart.changes.is_full() {
+                if pieces.push(piece)
+                    || const { collects::<O>() && !B::TENTATIVE } && hart.changes.is_full()
+                {
                     let left = left - u64::from(piece.count);
                     let blocks = &mut hart.tlb.blocks;
                     let report = (&mut hart.report, &mut *hart.changes);
@@ -223,6 +231,9 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
             None => find!(),
         };
         'next: loop {
+            if B::TENTATIVE && hart.changes.is_full() {
+                break 'blocks Leave::Spent;
+            }
             let (first, mut micros) = block;
             if left < micros.len() as u64 {
                 if left == 0 {
@@ -369,9 +380,18 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                         note!(next_pc!(), now!(), Itype::NotTaken.code());
                     }};
                 }
+                // Leaves the block before an instruction that could not be taken back.
+                macro_rules! require {
+                    ($can:expr) => {
+                        if B::TENTATIVE && !$can {
+                            leave!(Leave::Spent);
+                        }
+                    };
+                }
                 macro_rules! load {
                     ($bytes:literal, $extend:expr) => {{
                         let addr = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64));
+                        require!(hart.is_at_hand::<$bytes>(addr));
                         match hart.load::<$bytes>(addr, now!()) {
                             Ok(value) => hart.set::<W>(op.rd, $extend(value)),
                             Err(exception) => trap!(Fault::Memory(exception)),
@@ -381,10 +401,23 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                 macro_rules! store {
                     ($bytes:literal) => {{
                         let addr = W::unsigned(hart.get(op.rs1).wrapping_add(op.imm as u64));
+                        require!(hart.keep_old::<$bytes>(addr));
                         match hart.store::<$bytes>(addr, hart.get(op.rs2), now!()) {
                             Ok(false) => {}
                             Ok(true) => event!(),
                             Err(exception) => trap!(Fault::Memory(exception)),
+                        }
+                    }};
+                }
+                macro_rules! load_float {
+                    ($bytes:literal) => {{
+                        require!({
+                            let addr = hart.get(op.rs1).wrapping_add(op.imm as u64);
+                            hart.is_at_hand::<$bytes>(W::unsigned(addr))
+                        });
+                        match hart.load_float::<W, $bytes>(op, now!()) {
+                            Ok(()) => {}
+                            Err(fault) => trap!(fault),
                         }
                     }};
                 }
@@ -592,23 +625,17 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                                 rr!(a, b => remainder(a as u32 as u64, b as u32 as u64) as i32 as u64)
                             }
 
-                            Do::Fld => match hart.load_float::<W, 8>(op, now!()) {
-                                Ok(()) => {}
-                                Err(fault) => trap!(fault),
-                            },
-                            Do::Flw => match hart.load_float::<W, 4>(op, now!()) {
-                                Ok(()) => {}
-                                Err(fault) => trap!(fault),
-                            },
-                            Do::Flh => match hart.load_float::<W, 2>(op, now!()) {
-                                Ok(()) => {}
-                                Err(fault) => trap!(fault),
-                            },
-                            Do::FStore => match hart.store_float::<W>(op, now!()) {
-                                Ok(false) => {}
-                                Ok(true) => event!(),
-                                Err(fault) => trap!(fault),
-                            },
+                            Do::Fld => load_float!(8),
+                            Do::Flw => load_float!(4),
+                            Do::Flh => load_float!(2),
+                            Do::FStore => {
+                                require!(hart.keeps_old_float::<W>(op));
+                                match hart.store_float::<W>(op, now!()) {
+                                    Ok(false) => {}
+                                    Ok(true) => event!(),
+                                    Err(fault) => trap!(fault),
+                                }
+                            }
                             Do::Nothing => {}
                             Do::Bits => {
                                 let b = hart.get(op.rs2);
@@ -618,11 +645,14 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                                 Ok(()) => {}
                                 Err(fault) => trap!(fault),
                             },
-                            Do::Rare => match hart.rare::<W>(op, now!()) {
-                                Ok(false) => {}
-                                Ok(true) => event!(),
-                                Err(fault) => trap!(fault),
-                            },
+                            Do::Rare => {
+                                require!(false);
+                                match hart.rare::<W>(op, now!()) {
+                                    Ok(false) => {}
+                                    Ok(true) => event!(),
+                                    Err(fault) => trap!(fault),
+                                }
+                            }
                             Do::System => {
                                 let tried = if const { wants_no_effects::<O>() } {
                                     hart.try_csr(op, bits!(), cycles + before(micros, op))
@@ -638,14 +668,20 @@ pub(crate) fn run<W: Width, O: Observer, B: Brake<O>>(
                                     }),
                                 }
                             }
-                            Do::PopReturn => match hart.pop_return::<W>(op, now!()) {
-                                Ok(to) => jump!(to, op.rs2, {}),
-                                Err(fault) => trap!(fault),
-                            },
-                            Do::Table => match hart.table_jump::<W>(op, next_pc!(), now!()) {
-                                Ok(to) => jump!(to, op.rs2, {}),
-                                Err(fault) => trap!(fault),
-                            },
+                            Do::PopReturn => {
+                                require!(false);
+                                match hart.pop_return::<W>(op, now!()) {
+                                    Ok(to) => jump!(to, op.rs2, {}),
+                                    Err(fault) => trap!(fault),
+                                }
+                            }
+                            Do::Table => {
+                                require!(false);
+                                match hart.table_jump::<W>(op, next_pc!(), now!()) {
+                                    Ok(to) => jump!(to, op.rs2, {}),
+                                    Err(fault) => trap!(fault),
+                                }
+                            }
                             Do::Illegal => trap!(Fault::Illegal),
 
                             Do::SlliAdd => two!(Slli Add),

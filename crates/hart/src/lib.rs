@@ -92,6 +92,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod advance;
 mod blocks;
 mod boot;
 mod bus;

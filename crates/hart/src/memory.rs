@@ -364,6 +364,12 @@ impl Memory {
         self.note(frame, lines(from, len))
     }
 
+    /// Whether there is code among bytes of a page.
+    pub(crate) fn holds_code(&self, frame: u32, from: u64, len: u64) -> bool {
+        let marks = self.code.get(frame as usize);
+        marks.is_some_and(|marks| marks & lines(from, len) != 0)
+    }
+
     fn note(&mut self, frame: u32, lines: u64) -> bool {
         match self.code.get(frame as usize) {
             Some(marks) if *marks & lines != 0 => {

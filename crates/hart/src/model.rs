@@ -4,7 +4,8 @@
 use core::ops::ControlFlow;
 
 use hartrace_flow::{
-    Absent, Cause, Effects, HartId, Look, Mode, Model, Observer, Place, RegId, Signal, Step, Wants,
+    Absent, Cause, Confirm, Effects, HartId, Look, Mode, Model, Observer, Place, RegId, Signal,
+    Step, Wants,
 };
 use hartrace_isa::{Xlen, csr};
 
@@ -190,6 +191,10 @@ impl Model for Machine {
         } else {
             ControlFlow::Continue(())
         }
+    }
+
+    fn advance(&mut self, limit: u64, confirm: &mut Confirm<'_>) -> u64 {
+        self.attempt_ahead(limit, confirm)
     }
 
     fn interrupt(&mut self, cause: Cause, effects: &mut Effects) -> Step {

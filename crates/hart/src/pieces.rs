@@ -16,7 +16,7 @@ const MOST: usize = 256;
 pub(crate) struct Pieces {
     list: Box<[Straight; MOST]>,
     len: usize,
-    /// See [`News::number`]; 0 while there is no observer of pieces.
+    /// See [`News::number`]; 0 while no observer is told what is new.
     number: u64,
 }
 
@@ -77,13 +77,15 @@ impl Pieces {
                 changes: changes.all(),
                 context: whose.context,
                 mode: whose.mode,
-                news: Some(News {
+                news: (self.number > 0).then_some(News {
                     number: self.number,
                     any: blocks.news,
                 }),
             };
-            self.number += 1;
-            blocks.news = false;
+            if self.number > 0 {
+                self.number += 1;
+                blocks.news = false;
+            }
             report.observer.straights(whose.id, &all);
         }
         report.accesses.clear();

@@ -41,7 +41,7 @@ use crate::register::Register;
 mod access;
 mod out;
 mod outside;
-mod plain;
+pub(crate) mod plain;
 mod recorded;
 mod straight;
 mod trap;

@@ -188,10 +188,19 @@ impl Reader {
     /// [`Reader::next`] would give it as a group, [`Reader::skip`] passes over it.
     #[inline(always)]
     pub(crate) fn peek(&self, bytes: &[u8]) -> Option<Brief> {
-        if self.state != State::Idle || !self.kept.is_empty() {
-            return None;
-        }
-        Brief::read(bytes, &self.widths)
+        self.is_idle().then(|| Brief::read(bytes, &self.widths))?
+    }
+
+    /// Whether the next group starts with the next bytes.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state == State::Idle && self.kept.is_empty()
+    }
+
+    /// Passes over so many groups with so many bytes, which the caller has looked at. The
+    /// reader is idle.
+    pub(crate) fn skip_many(&mut self, groups: u64, len: usize, bytes: &mut &[u8]) {
+        self.begun += groups;
+        self.pass(bytes, len);
     }
 
     /// The CSR that a group writes which was peeked at and starts the bytes.

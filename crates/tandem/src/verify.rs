@@ -7,9 +7,11 @@
 //!
 //! Nearly all groups agree in the simplest way. `plain` checks that while the
 //! model runs on, and `brief` before it without making a `Group` of the bytes;
-//! everything else goes to `judge`, which does the full comparison.
+//! a model that can take back what it did runs ahead of the comparison (`advance`).
+//! Everything else goes to `judge`, which does the full comparison.
 
 mod accesses;
+mod advance;
 mod brief;
 mod dispute;
 mod host;
@@ -33,6 +35,7 @@ pub use lockstep::{Lockstep, Retired};
 pub use report::{Counters, Difference, Field, Kind, Mismatch, Past, Reporter};
 pub use volatile::{Range, UnknownVolatile, Volatile};
 
+use self::advance::Advance;
 use self::dispute::Disputes;
 use self::host::Mailbox;
 use self::judge::Ask;
@@ -97,6 +100,8 @@ struct Core {
     next: Option<Next>,
     /// Groups may be compared without becoming a `Group` (`brief`).
     has_brief: bool,
+    /// The model may run ahead of the comparison.
+    advance: Advance,
     /// A step that is not plain, with its effects below.
     step: Option<Step>,
     effects: Effects,
@@ -151,6 +156,7 @@ impl<M: Model> Verifier<M> {
                 reader: Reader::new(config.clone()),
                 has_absent: !config.absent.registers.is_empty(),
                 has_brief: config.absent.is_empty(),
+                advance: Advance::new(&config, &options),
                 config,
                 options,
                 shadow,
@@ -233,7 +239,10 @@ impl Core {
             let next = match self.next.take() {
                 Some(next) => next,
                 None if self.ready => Next::Group,
-                None => self.reader.next(&mut bytes),
+                None => {
+                    self.advance(model, &mut bytes);
+                    self.reader.next(&mut bytes)
+                }
             };
             if next == Next::More {
                 return ControlFlow::Continue(());
@@ -448,6 +457,10 @@ impl Core {
             self.effects.clone_from(effects);
             return ControlFlow::Break(());
         }
+        if self.advance.is_due() {
+            return ControlFlow::Break(());
+        }
+        self.advance.singly = self.advance.singly.saturating_sub(1);
         *ahead = self.look_ahead(bytes);
         if ahead.is_some() {
             return ControlFlow::Continue(());

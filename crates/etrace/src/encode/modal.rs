@@ -194,6 +194,7 @@ impl Hart {
             if first {
                 self.note_outcome(run.addr(), false);
             }
+            self.cur.time = runs.first_time(&run);
             self.report_target(config, sink);
         }
         // The branches, but not one that was reported with the target.
@@ -236,10 +237,13 @@ impl Hart {
         mut skip: bool,
         sink: &mut impl Sink,
     ) {
+        let mut number = 0;
         runs.inner_branches_in_order(&run, |address| {
+            number += 1;
             if !core::mem::take(&mut skip) {
                 self.note_outcome(address, false);
                 if self.is_full() {
+                    self.cur.time = runs.branch_time(&run, number);
                     self.full_map(config, sink);
                 }
             }

@@ -165,7 +165,7 @@ impl Out {
             return self.gather_packed(payload, time, gathered);
         }
         let framed = u128::from(word) << 8 | u128::from(Kind::Instruction.header(len as u8));
-        gathered.push_short(framed, len as usize + 1, 1, time);
+        gathered.push_short(framed, len as usize + 1, 1);
     }
 
     /// The same for any fields.
@@ -183,7 +183,7 @@ impl Out {
             .iter_mut()
             .zip(bytes)
             .for_each(|(to, from)| *to = from);
-        gathered.push(framed.get(..=payload.len()).unwrap_or_default(), 1, time);
+        gathered.push(framed.get(..=payload.len()).unwrap_or_default(), 1);
     }
 
     /// The same in its encapsulation.
@@ -192,7 +192,7 @@ impl Out {
         let stamp = self.outlet.time(time);
         if let Some(packer) = &mut self.packer {
             let packed = packer.pack(Kind::Instruction, payload, stamp);
-            gathered.push(packed.bytes(), packed.framing(), time);
+            gathered.push(packed.bytes(), packed.framing());
         }
     }
 

@@ -34,10 +34,11 @@ impl Hart {
                 false => self.take_modal_runs(config, runs, sink),
             };
         }
+        // What is gathered does not look at the time of each packet.
+        let timed = self.stamped || sink.wants_each();
         let mut taken = 0;
         loop {
-            // This does not look at the time of each packet.
-            if !self.stamped {
+            if !timed {
                 taken += self.pass_runs(config, &mut runs, sink);
             }
             let Some(run) = runs.next() else { break };
@@ -67,7 +68,7 @@ impl Hart {
         if self.resync.time_limit != u64::MAX {
             return 0;
         }
-        self.gathered.begin(sink);
+        self.gathered.clear();
         let passed = self.gather_runs(config, runs, lands);
         self.out.send_gathered(&mut self.gathered, sink);
         passed

@@ -153,7 +153,7 @@ impl Outlet {
         self.counters.messages += gathered.messages();
         self.counters.bytes += bytes;
         self.counters.payload_bytes += bytes.saturating_sub(gathered.framing());
-        gathered.give(sink, |time| self.time(time));
+        sink.messages(gathered.bytes(), gathered.messages());
         gathered.clear();
     }
 

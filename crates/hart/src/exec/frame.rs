@@ -79,10 +79,10 @@ pub(crate) struct Frame<'a, O> {
     x: &'a mut [u64; 256],
     /// The largest piece of RAM, borrowed from the bus, if loads and stores
     /// reach it as it is: without translation or protection. Otherwise empty.
-    ram: Vec<u8>,
+    pub(super) ram: Vec<u8>,
     direct: bool,
     /// The address of its first byte.
-    base: u64,
+    pub(super) base: u64,
 }
 
 impl<'a, O: Observer> Frame<'a, O> {
@@ -350,13 +350,13 @@ fn store_known<const N: usize>(tlb: &Tlb, memory: &mut Memory, addr: u64, value:
 
 /// An address as tags of remembered pages would have it if it is aligned.
 #[inline(always)]
-fn key<const N: usize>(addr: u64, context: u64) -> u64 {
+pub(super) fn key<const N: usize>(addr: u64, context: u64) -> u64 {
     addr & (!(PAGE - 1) | (N as u64 - 1)) | context
 }
 
 /// `N` bytes of memory as a number.
 #[inline(always)]
-fn value<const N: usize>(bytes: &[u8]) -> u64 {
+pub(super) fn value<const N: usize>(bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     if let Some(low) = wide.get_mut(..N)
         && bytes.len() == N

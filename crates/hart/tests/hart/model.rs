@@ -3,10 +3,11 @@
 
 use core::ops::ControlFlow;
 
-use hartrace_flow::{Absent, Cause, Effects, Mode, Model, Place, RegId, Step};
+use hartrace_flow::{Absent, Cause, Effects, HartId, Mode, Model, Place, RegId, Step, steps_of};
 use hartrace_hart::host::Host;
 use hartrace_hart::{Machine, Region};
 use hartrace_isa::Xlen;
+use hartrace_testkit::Random;
 
 use crate::asm::*;
 use crate::bench::{
@@ -269,6 +270,93 @@ fn steps_in_a_row_end_where_they_are_told_to() {
             assert_eq!(row.steps(50), single.steps(50), "behind {count} steps");
         }
     }
+}
+
+/// Lets the machine run ahead and confirms fewer instructions than there are, again and again:
+/// it must be where single steps lead. Gives how many there were, and how many of them were
+/// taken back.
+fn go_ahead(ahead: &mut Bench, single: &mut Bench, random: &mut Random) -> (u64, u64) {
+    let (mut all, mut back) = (0, 0);
+    for round in 0..200 {
+        let limit = 1 + random.below(40);
+        let mut seen = Recorder::default();
+        let mut right = 0;
+        let count = ahead.m.advance(limit, &mut |code| {
+            steps_of(&mut seen, HartId(0), code);
+            let count = code.count;
+            assert_eq!(seen.0.len() as u64, count);
+            right = match random.below(3) {
+                0 => count,
+                _ => random.below(count + 1),
+            };
+            right
+        });
+        assert_eq!(count, seen.0.len() as u64);
+        assert!(count <= limit);
+        (all, back) = (all + count, back + count - right);
+        for told in seen.0.iter().take(right as usize) {
+            let mut effects = Effects::default();
+            assert_eq!((single.m.step(&mut effects), effects), *told, "{round}");
+        }
+        assert_eq!(
+            state(&ahead.m),
+            state(&single.m),
+            "{round}: {right} of {count}"
+        );
+        assert_eq!(memory(&ahead.m), memory(&single.m), "{round}");
+        if count == 0 {
+            let (mut own, mut told) = (Effects::default(), Effects::default());
+            let step = ahead.m.step(&mut own);
+            assert_eq!(step, single.m.step(&mut told), "{round}");
+            assert_eq!(own, told, "{round}");
+        }
+    }
+    // What else there is shows in how it goes on.
+    assert_eq!(ahead.steps(50), single.steps(50));
+    (all, back)
+}
+
+#[test]
+fn instructions_that_are_not_confirmed_are_taken_back() {
+    // Floating-point registers and flags, stores of all sizes, misaligned accesses, a device.
+    let straight = |b: &mut Bench| {
+        let code = [
+            addi(A0, A0, 3),
+            sd(A0, 0, A5),
+            sw(A0, 4, A5),
+            sb(A0, 3, A5),
+            sh(A0, 10, A5),
+            fld(1, 0, A5),
+            fdiv_d(RNE, 2, 1, 3),
+            fsd(2, 16, A5),
+            fsw(2, 24, A5),
+            flw(4, 24, A5),
+            ld(A1, 1, A5),
+            sd(A1, 33, A5),
+            lw(T1, 0, 8),
+            beq(A0, ZERO, 8),
+            jal(RA, -56),
+        ];
+        b.code(BASE, &code);
+        b.set_x(A5, DATA);
+        b.set_x(8, MTIME);
+        b.set_f(3, 3f64.to_bits());
+        b.status(status::FS);
+    };
+    let mut random = Random::new(1);
+    for begin in [program as fn(&mut Bench), crooked, straight] {
+        for _ in 0..20 {
+            let (mut ahead, mut single) = (Bench::rv64(), Bench::rv64());
+            begin(&mut ahead);
+            begin(&mut single);
+            let (all, back) = go_ahead(&mut ahead, &mut single, &mut random);
+            assert!(all > 50 && back > 10, "{all} {back}");
+        }
+    }
+    let (mut ahead, mut single) = (Bench::rv32(), Bench::rv32());
+    crooked(&mut ahead);
+    crooked(&mut single);
+    go_ahead(&mut ahead, &mut single, &mut random);
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(super) struct Out {
     timestamps: Option<Timestamps>,
     /// Messages are of the form that [`quick::jump`] writes.
     quick: bool,
+    /// Those that were written lately.
+    jumps: quick::Jumps,
     /// Largest `B-CNT`.
     max_repeat: u64,
     /// The value of the last timestamp sent.
@@ -56,6 +58,7 @@ impl Out {
             layout: config.layout(),
             timestamps: config.timestamps,
             quick: quick::is_plain(&config.layout()) && config.timestamps.is_none(),
+            jumps: quick::Jumps::new(),
             max_repeat: match config.bcnt_bits {
                 0 | 64.. => u64::MAX,
                 bits => (1 << bits) - 1,
@@ -138,23 +141,24 @@ impl Out {
         }
     }
 
-    /// Adds a jump to messages that are sent later ([`Out::send_gathered`]), without
-    /// `HIST` if `short`. Where messages are not repeated, and there is no queue.
+    /// Adds an indirect jump to messages that are sent later ([`Out::send_gathered`]),
+    /// with the number of halfwords, the difference of addresses, and `HIST` unless that is
+    /// short enough to be left out. Where messages are not repeated, and there is no queue.
     #[inline(always)]
     pub(super) fn gather_jump(
         &mut self,
-        (btype, icnt, uaddr): (Btype, u64, u64),
-        (hist, short): (u64, bool),
-        time: u64,
+        jump @ (icnt, uaddr, hist): (u64, u64, u64),
+        is_short: impl Fn(u64) -> bool,
+        time: impl FnOnce() -> u64,
         gathered: &mut Gathered,
     ) {
         if self.quick
-            && let Some((word, len)) = quick::jump(btype, icnt, uaddr, (hist, short))
+            && let Some((word, len)) = self.jumps.write(jump, &is_short)
         {
-            gathered.push_short(word.into(), len, 0, time);
+            gathered.push_short(word.into(), len, 0);
         } else {
-            let body = jump_body((btype, icnt, uaddr), (hist, short));
-            self.gather(body, time, gathered);
+            let body = jump_body((Btype::Indirect, icnt, uaddr), (hist, is_short(hist)));
+            self.gather(body, time(), gathered);
         }
     }
 
@@ -163,7 +167,7 @@ impl Out {
     pub(super) fn gather_hist(&mut self, hist: u64, time: u64, gathered: &mut Gathered) {
         if self.quick {
             let (word, len) = quick::hist_full(hist);
-            gathered.push_short(word.into(), len, 0, time);
+            gathered.push_short(word.into(), len, 0);
         } else {
             self.gather(Body::HistFull { hist }, time, gathered);
         }
@@ -172,7 +176,7 @@ impl Out {
     #[inline(never)]
     fn gather(&mut self, body: Body<'_>, time: u64, gathered: &mut Gathered) {
         let (room, len, stamp) = self.pack(body, time);
-        gathered.push(room.get(..len).unwrap_or_default(), 0, time);
+        gathered.push(room.get(..len).unwrap_or_default(), 0);
         self.last_stamp = stamp.unwrap_or(self.last_stamp);
     }
 

@@ -26,6 +26,8 @@ impl Hart {
         if runs.mode != self.mode || runs.context != self.context {
             return 0;
         }
+        // What is gathered does not look at the time of each message.
+        let timed = sink.wants_each();
         let mut taken = 0;
         loop {
             if self.readiness == Readiness::Pending {
@@ -35,7 +37,9 @@ impl Hart {
                     break;
                 }
             }
-            taken += self.pass_runs(config, &mut runs, sink);
+            if !timed {
+                taken += self.pass_runs(config, &mut runs, sink);
+            }
             let Some(run) = runs.next() else { break };
             let took = match runs.next_addr() {
                 Some(target) if self.actions.of(run.itype()) == Action::Jump => {
@@ -64,7 +68,7 @@ impl Hart {
         let Some(window) = self.hist.window().filter(|_| idle && self.history) else {
             return 0;
         };
-        self.gathered.begin(sink);
+        self.gathered.clear();
         let passed = self.gather_runs(config, runs, window);
         self.out.send_gathered(&mut self.gathered, sink);
         passed
@@ -203,7 +207,7 @@ impl Hart {
         let last = run.itype().is_branch() && self.hist.push_run(run.branches() - 1, false);
         let before = match last {
             true => 0,
-            false if self.is_timeless(config) => run.branches() - 1,
+            false if self.is_timeless(config) && !sink.wants_each() => run.branches() - 1,
             false => return false,
         };
         let start = self.icnt;
@@ -334,10 +338,11 @@ impl PassRuns for Pass<'_> {
         let uaddr = (counts.reference ^ target) >> 1;
         counts.reference = target;
         let hist = counts.window.take();
-        let short = (hist == 1) & self.short_indirect;
-        let jump = (Btype::Indirect, icnt, uaddr);
+        let short_indirect = self.short_indirect;
+        let is_short = |hist| (hist == 1) & short_indirect;
+        let time = || run.time();
         self.out
-            .gather_jump(jump, (hist, short), run.time(), self.gathered);
+            .gather_jump((icnt, uaddr, hist), is_short, time, self.gathered);
         true
     }
 }

@@ -18,6 +18,7 @@ mod events;
 mod hostile;
 mod options;
 mod round;
+mod runs;
 
 /// Messages one by one.
 #[derive(Debug, Default)]

@@ -5,6 +5,8 @@
 //! operations extract its data bits and field boundaries. Everything else takes
 //! the general path.
 
+use alloc::boxed::Box;
+
 use super::{Body, Layout, Message, addr_bits};
 use hartrace_isa::Xlen;
 
@@ -47,6 +49,69 @@ pub(crate) fn jump(
     // MSEO = 01 at the end of each field, and 11 at that of the last one.
     let ends = end(first) | end(second) | (3 * end(len));
     Some((spread(data) | ends, len as usize))
+}
+
+/// How many messages [`Jumps`] keeps; a power of two.
+const JUMPS: usize = 128;
+
+/// Indirect jumps that were written lately: programs repeat few of them most of the time, and
+/// to put a message together takes longer than to find it.
+#[derive(Clone, Debug)]
+pub(crate) struct Jumps(Box<[Known; JUMPS]>);
+
+/// A message and what it was made of.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    icnt: u64,
+    uaddr: u64,
+    hist: u32,
+    /// 0 where there is none.
+    len: u8,
+    word: u64,
+}
+
+impl Jumps {
+    pub(crate) fn new() -> Jumps {
+        let none = Known {
+            icnt: 0,
+            uaddr: 0,
+            // No message has such a history.
+            hist: 0,
+            len: 0,
+            word: 0,
+        };
+        Jumps(Box::new([none; JUMPS]))
+    }
+
+    /// As [`jump`] for [`Btype::Indirect`], without the history if it `is_short`: always the
+    /// same question, so that the answer is known with the message.
+    #[inline(always)]
+    pub(crate) fn write(
+        &mut self,
+        (icnt, uaddr, hist): (u64, u64, u64),
+        is_short: impl Fn(u64) -> bool,
+    ) -> Option<(u64, usize)> {
+        // A few bits that are another number for most jumps.
+        let sum = uaddr.wrapping_add(icnt << 40 ^ hist.rotate_left(24));
+        let hash = sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - JUMPS.ilog2());
+        // Masked to the size of the array.
+        #[allow(clippy::indexing_slicing)]
+        let known = &mut self.0[hash as usize % JUMPS];
+        if known.uaddr == uaddr && known.icnt == icnt && u64::from(known.hist) == hist {
+            return Some((known.word, known.len.into()));
+        }
+        let (word, len) = jump(Btype::Indirect, icnt, uaddr, (hist, is_short(hist)))?;
+        if let Ok(hist @ 1..) = u32::try_from(hist) {
+            *known = Known {
+                icnt,
+                uaddr,
+                hist,
+                len: len as u8,
+                word,
+            };
+        }
+        Some((word, len))
+    }
 }
 
 /// ResourceFull for a history of 32 bits or fewer, as [`jump`] writes messages.

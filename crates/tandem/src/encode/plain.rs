@@ -5,20 +5,22 @@
 //! operation), perhaps one load or store. The general encoder writes the same bytes item
 //! by item.
 
-use hartrace_flow::{Access, AccessKind, CsrWrite, Effects, Insn, RegId, RegWrite};
+use hartrace_flow::{Access, AccessKind, Change, CsrWrite, Effects, Insn, Placed, RegId, RegWrite};
+use hartrace_isa::csr::FFLAGS;
 
-use super::{Encoder, Sink, mode_code};
+use super::{Encoder, Sink, is_trap_return, mode_code};
 use crate::config::{Addresses, Config, MemoryStyle, PcForm, PcStyle};
 use crate::elements::Elements;
+use crate::item::Put;
 use crate::register::Register;
 
 /// Longest of these groups, with room for eight bytes written at its end: begin,
 /// pc, instruction, register, CSR, address, data, end.
-const ROOM: usize = 1 + 10 + 5 + 11 + 11 + 10 + 10 + 1 + 8;
+pub(crate) const ROOM: usize = 1 + 10 + 5 + 11 + 11 + 10 + 10 + 1 + 8;
 
 /// Field widths of such groups.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plain {
+pub(crate) struct Plain {
     xlen: usize,
     flen: usize,
     eaddr: usize,
@@ -32,18 +34,39 @@ pub(super) struct Line<'b> {
 }
 
 /// What is in such a group.
-pub(super) struct Group<'a> {
+pub(crate) struct Group<'a> {
     /// The instruction, of two or four bytes.
-    pub(super) bits: u32,
+    pub(crate) bits: u32,
     /// Where it led to, if not to the next one.
-    pub(super) to: Option<u64>,
-    pub(super) reg: Option<&'a RegWrite>,
-    pub(super) csr: Option<CsrWrite>,
-    pub(super) access: Option<&'a Access>,
+    pub(crate) to: Option<u64>,
+    pub(crate) reg: Option<&'a RegWrite>,
+    pub(crate) csr: Option<CsrWrite>,
+    pub(crate) access: Option<&'a Access>,
 }
 
-impl Line<'_> {
-    /// The lowest bytes of a value; always writes eight.
+impl<'a> Group<'a> {
+    /// That of an instruction in straight-line code that led `to` somewhere, if it may be
+    /// plain.
+    #[inline(always)]
+    pub(crate) fn of(insn: &Placed, change: &'a Change, to: Option<u64>) -> Option<Group<'a>> {
+        if change.more || insn.len > 4 || to.is_some() && is_trap_return(insn.bits) {
+            return None;
+        }
+        Some(Group {
+            bits: insn.bits,
+            to,
+            reg: change.reg.as_ref(),
+            csr: change.fflags.map(|value| CsrWrite {
+                csr: FFLAGS,
+                value: value.into(),
+            }),
+            access: change.access.as_ref(),
+        })
+    }
+}
+
+impl Put for Line<'_> {
+    /// Always writes eight bytes.
     #[inline(always)]
     fn put(&mut self, width: usize, value: u64) {
         if let Some(to) = self.bytes.get_mut(self.len..self.len + 8) {
@@ -52,58 +75,11 @@ impl Line<'_> {
             self.len += width.min(8);
         }
     }
-
-    /// A whole group. If it cannot be written here, what was put of it is to be dropped.
-    #[inline(always)]
-    pub(super) fn group(&mut self, plain: Plain, group: &Group<'_>) -> bool {
-        let (len, opcode) = match group.bits & 3 {
-            3 => (5, 17),
-            _ => (3, 16),
-        };
-        let insn = opcode | u64::from(group.bits) << 8;
-        // Begin and increment, or the new pc.
-        match group.to {
-            None => self.put(2 + len, 0x0301 | insn << 16),
-            Some(to) => {
-                self.put(3, 0x000a_0701);
-                self.put(plain.xlen, to);
-                self.put(len, insn);
-            }
-        }
-        if let Some(write) = group.reg {
-            let width = match write.reg {
-                RegId::X(1..) => plain.xlen,
-                RegId::F(_) if plain.flen > 0 => plain.flen,
-                RegId::X(0) | RegId::F(_) => return false,
-            };
-            let number = Register::from(write.reg).number();
-            self.put(3, 4 | u64::from(number) << 8);
-            self.put(width, write.value);
-        }
-        if let Some(write) = group.csr {
-            let number = Register::csr(write.csr).number();
-            self.put(3, 4 | u64::from(number) << 8);
-            self.put(plain.xlen, write.value);
-        }
-        if let Some(access) = group.access {
-            if !is_plain(access, group.bits) {
-                return false;
-            }
-            self.put(2, 0x0307);
-            self.put(plain.eaddr, access.addr);
-            if let (AccessKind::Store, Some(data)) = (access.kind, access.data) {
-                self.put(2, 0x0407 + (u64::from(access.size) << 8));
-                self.put(1 << access.size, data);
-            }
-        }
-        self.put(1, 2);
-        true
-    }
 }
 
 impl Plain {
     /// For a configuration whose usual groups have these shapes.
-    pub(super) fn new(config: &Config) -> Option<Plain> {
+    pub(crate) fn new(config: &Config) -> Option<Plain> {
         let style = &config.style;
         let usual = style.pc == PcStyle::Increment
             && !style.incremental
@@ -118,6 +94,54 @@ impl Plain {
             flen: config.flen.bits() as usize / 8,
             eaddr: config.eaddr_bytes(),
         })
+    }
+
+    /// Puts a whole group. If it cannot have such a shape, what was put of it is to be
+    /// dropped.
+    #[inline(always)]
+    pub(crate) fn put(self, group: &Group<'_>, to: &mut impl Put) -> bool {
+        let (len, opcode) = match group.bits & 3 {
+            3 => (5, 17),
+            _ => (3, 16),
+        };
+        let insn = opcode | u64::from(group.bits) << 8;
+        // Begin and increment, or the new pc.
+        match group.to {
+            None => to.put(2 + len, 0x0301 | insn << 16),
+            Some(pc) => {
+                to.put(3, 0x000a_0701);
+                to.put(self.xlen, pc);
+                to.put(len, insn);
+            }
+        }
+        if let Some(write) = group.reg {
+            let width = match write.reg {
+                RegId::X(1..) => self.xlen,
+                RegId::F(_) if self.flen > 0 => self.flen,
+                RegId::X(0) | RegId::F(_) => return false,
+            };
+            let number = Register::from(write.reg).number();
+            to.put(3, 4 | u64::from(number) << 8);
+            to.put(width, write.value);
+        }
+        if let Some(write) = group.csr {
+            let number = Register::csr(write.csr).number();
+            to.put(3, 4 | u64::from(number) << 8);
+            to.put(self.xlen, write.value);
+        }
+        if let Some(access) = group.access {
+            if !is_plain(access, group.bits) {
+                return false;
+            }
+            to.put(2, 0x0307);
+            to.put(self.eaddr, access.addr);
+            if let (AccessKind::Store, Some(data)) = (access.kind, access.data) {
+                to.put(2, 0x0407 + (u64::from(access.size) << 8));
+                to.put(1 << access.size, data);
+            }
+        }
+        to.put(1, 2);
+        true
     }
 }
 
@@ -165,7 +189,7 @@ impl Encoder {
             bytes: &mut bytes,
             len: 0,
         };
-        if !line.group(plain, &group) {
+        if !plain.put(&group, &mut line) {
             return false;
         }
         self.counters.groups += 1;

@@ -2,11 +2,10 @@
 
 use core::ops::Range;
 
-use hartrace_flow::{Change, Changes, CsrWrite, Effects, Insn, Placed, Step, Straight, Straights};
-use hartrace_isa::csr::FFLAGS;
+use hartrace_flow::{Changes, Effects, Insn, Step, Straight, Straights};
 
 use super::plain::{Group, Line, Plain};
-use super::{Encoder, Sink, is_trap_return, mode_code};
+use super::{Encoder, Sink, mode_code};
 
 /// What is left of straight-line code.
 struct Rest<'a> {
@@ -133,8 +132,8 @@ impl Encoder {
                     len: 0,
                 };
                 let to = jump.filter(|_| written + 1 == insns.len());
-                let group = group(insn, change, to);
-                if !group.is_some_and(|group| line.group(plain, &group)) {
+                let group = Group::of(insn, change, to);
+                if !group.is_some_and(|group| plain.put(&group, &mut line)) {
                     break;
                 }
                 len += line.len;
@@ -162,22 +161,4 @@ impl Encoder {
         }
         full
     }
-}
-
-/// The group of an instruction that led `to` somewhere, if it may be plain.
-#[inline(always)]
-fn group<'a>(insn: &Placed, change: &'a Change, to: Option<u64>) -> Option<Group<'a>> {
-    if change.more || insn.len > 4 || to.is_some() && is_trap_return(insn.bits) {
-        return None;
-    }
-    Some(Group {
-        bits: insn.bits,
-        to,
-        reg: change.reg.as_ref(),
-        csr: change.fflags.map(|value| CsrWrite {
-            csr: FFLAGS,
-            value: value.into(),
-        }),
-        access: change.access.as_ref(),
-    })
 }

@@ -71,9 +71,13 @@ fn pieces(random: &mut Random, count: usize) -> Vec<Straight> {
     list
 }
 
-fn check_runs(config: &Config) {
+/// What two encoders send: one is given runs, the other each instruction.
+fn sent<S: Sink + Default>(config: &Config) -> [S; 2] {
     let mut random = Random::new(1);
-    let port = || Port::new(PortConfig::new(Isa::RV64GC), encoder(config));
+    let port = || {
+        let encoder = Encoder::new(config.clone(), S::default()).unwrap();
+        Port::new(PortConfig::new(Isa::RV64GC), encoder)
+    };
     let (mut whole, mut single) = (port(), port());
     let code = code();
     let list = pieces(&mut random, 3000);
@@ -93,10 +97,33 @@ fn check_runs(config: &Config) {
             Observer::step(&mut single, HartId(0), &Step::Insn(insn), &Effects::NONE);
         }
     }
-    Observer::finish(&mut whole);
-    Observer::finish(&mut single);
-    assert_eq!(whole.sink().sink().0, single.sink().sink().0, "{config:?}");
-    assert!(whole.sink().sink().0.len() > 100);
+    [whole, single].map(|mut port| {
+        Observer::finish(&mut port);
+        core::mem::take(port.sink_mut().sink_mut())
+    })
+}
+
+/// Packets with their times, as a meter of the bandwidth takes them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Timed(Vec<(Vec<u8>, u64)>);
+
+impl Sink for Timed {
+    fn message(&mut self, bytes: &[u8]) {
+        self.0.push((bytes.to_vec(), 0));
+    }
+
+    fn message_at(&mut self, bytes: &[u8], time: u64) {
+        self.0.push((bytes.to_vec(), time));
+    }
+}
+
+fn check_runs(config: &Config) {
+    // Several packets at once, and each with its time.
+    let [whole, single] = sent::<Vec<u8>>(config);
+    assert_eq!(whole, single, "{config:?}");
+    assert!(whole.len() > 100);
+    let [whole, single] = sent::<Timed>(config);
+    assert_eq!(whole, single, "{config:?}");
 }
 
 #[test]
@@ -140,5 +167,20 @@ fn timestamps_of_runs_are_those_of_their_instructions() {
             full_address,
             ..v2()
         });
+    }
+}
+
+#[test]
+fn a_meter_of_runs_finds_what_one_of_instructions_finds() {
+    let modes: [fn(&mut Config); 4] = [
+        |_| {},
+        |config| (config.implicit_return, config.return_stack_size) = (true, 3),
+        |config| (config.branch_prediction, config.bpred_size) = (true, 4),
+        |config| (config.jump_target_cache, config.cache_size) = (true, 4),
+    ];
+    for mode in modes {
+        let mut config = v2();
+        mode(&mut config);
+        check_runs(&config);
     }
 }

@@ -4,7 +4,8 @@ use super::*;
 use crate::Encoder;
 use hartrace_testkit::Random;
 
-/// Single bytes never show a whole group at once, so that nothing is compared briefly.
+/// Single bytes never show a whole group at once, so that nothing is compared briefly, and
+/// nothing with a model that runs ahead.
 #[test]
 fn findings_are_the_same_however_groups_are_compared() {
     let (store, flags) = (s_type(0x23, 3, 10, 5, 8), csrrw(0, 0x001, 5));
@@ -18,11 +19,11 @@ fn findings_are_the_same_however_groups_are_compared() {
         NOP,
         addi(5, 5, 1),
     ];
-    let mut bench = Bench::new(&part.repeat(8));
+    let mut bench = Bench::new(&part.repeat(40));
     pointers(&mut bench);
     let (mut toy, mut effects) = (bench.toy.clone(), Effects::default());
     let mut encoder = Encoder::new(bench.config.clone()).unwrap();
-    for _ in 0..56 {
+    for _ in 0..280 {
         let step = toy.step(&mut effects);
         encoder.step(&step, &effects, &mut bench.trace);
     }
@@ -31,7 +32,8 @@ fn findings_are_the_same_however_groups_are_compared() {
 
     let whole = bench.trace.clone();
     let mut random = Random::new(1);
-    for round in 0..100 {
+    let (mut ahead, mut back) = (0, 0);
+    for round in 0..200 {
         bench.trace.clone_from(&whole);
         for _ in 0..=random.below(3) {
             let at = random.index(bench.trace.len());
@@ -51,5 +53,10 @@ fn findings_are_the_same_however_groups_are_compared() {
         };
         assert_eq!(registers(&once), registers(&single), "{round}");
         assert_eq!(once.verifier.shadow().pc, single.verifier.shadow().pc);
+        let runs = (once.verifier.model.ahead, single.verifier.model.ahead);
+        assert_eq!(runs.1, (0, 0));
+        ahead += runs.0.0;
+        back += runs.0.1;
     }
+    assert!(ahead > 10_000 && back > 1_000, "{ahead} {back}");
 }

@@ -6,10 +6,10 @@ use super::std::vec;
 use super::std::vec::Vec;
 
 use hartrace_flow::{
-    Absent, Access, AccessKind, Cause, Context, CsrWrite, Effects, Insn, Mode, Model, Place, RegId,
-    RegWrite, Step, Trap, TrapStep,
+    Absent, Access, AccessKind, Cause, Change, Changes, Confirm, Context, CsrWrite, Effects, Insn,
+    Mode, Model, Place, Placed, RegId, RegWrite, Step, Straight, Straights, Trap, TrapStep,
 };
-use hartrace_isa::Xlen;
+use hartrace_isa::{Flow, Isa, Xlen};
 
 /// Where memory and the program start.
 pub(super) const BASE: u64 = 0x8000_0000;
@@ -55,6 +55,8 @@ pub(super) struct Toy {
     pub(super) reserved: Option<u64>,
     pub(super) steps: u64,
     pub(super) resets: u64,
+    /// Instructions that it ran ahead, and those that were taken back.
+    pub(super) ahead: (u64, u64),
 }
 
 impl Toy {
@@ -76,6 +78,7 @@ impl Toy {
             reserved: None,
             steps: 0,
             resets: 0,
+            ahead: (0, 0),
         };
         toy.restart();
         toy
@@ -378,6 +381,40 @@ impl Model for Toy {
         }
     }
 
+    fn advance(&mut self, limit: u64, confirm: &mut Confirm<'_>) -> u64 {
+        let mut done = Done::default();
+        let (mut ahead, mut effects) = (self.clone(), Effects::default());
+        while done.changes.len() < limit.min(AHEAD) as usize {
+            let Step::Insn(insn) = ahead.step(&mut effects) else {
+                break;
+            };
+            done.add(&insn, &effects, self.xlen);
+        }
+        let count = done.changes.len() as u64;
+        if count == 0 {
+            return 0;
+        }
+        let right = confirm(&Straights {
+            code: &done.code,
+            list: &done.pieces,
+            count,
+            accesses: &[],
+            changes: Changes {
+                list: &done.changes,
+                others: &done.others,
+            },
+            context: Context(0),
+            mode: Mode::M,
+            news: None,
+        });
+        for _ in 0..right {
+            self.step(&mut effects);
+        }
+        self.ahead.0 += count;
+        self.ahead.1 += count - right;
+        count
+    }
+
     fn interrupt(&mut self, cause: Cause, effects: &mut Effects) -> Step {
         self.trap(cause, 0, None, effects)
     }
@@ -385,6 +422,62 @@ impl Model for Toy {
     fn reset(&mut self) {
         self.resets += 1;
         self.restart();
+    }
+}
+
+/// Most instructions that it runs ahead.
+const AHEAD: u64 = 40;
+
+/// Instructions on their way to who confirms them.
+#[derive(Default)]
+struct Done {
+    code: Vec<Placed>,
+    pieces: Vec<Straight>,
+    changes: Vec<Change>,
+    others: Vec<Effects>,
+}
+
+impl Done {
+    fn add(&mut self, insn: &Insn, effects: &Effects, xlen: Xlen) {
+        let isa = match xlen {
+            Xlen::Rv32 => Isa::RV32GC,
+            Xlen::Rv64 => Isa::RV64GC,
+        };
+        let flow = Flow::of_retired(insn.bits, isa);
+        let before = self.code.last().copied().unwrap_or_default();
+        match self.pieces.last_mut() {
+            Some(piece) if piece.count < 5 && piece.pc + u64::from(before.end) == insn.pc => {
+                self.code.push(Placed::after(&before, insn.bits, flow, 0));
+                piece.count += 1;
+            }
+            _ => {
+                let first = Placed::after(&Placed::default(), insn.bits, flow, 0);
+                self.code.push(first);
+                self.pieces.push(Straight {
+                    pc: insn.pc,
+                    count: 1,
+                    ..Straight::default()
+                });
+            }
+        }
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.next = insn.next;
+            piece.last = self.code.len() as u32 - 1;
+        }
+        let fflags = effects.csrs.first().map(|write| write.value as u8);
+        let mut change = Change {
+            reg: effects.regs.first().copied(),
+            access: effects.accesses.first().copied(),
+            fflags,
+            more: false,
+        };
+        let mut same = Effects::default();
+        change.add_to(&mut same);
+        if same != *effects {
+            change.more = true;
+            self.others.push(*effects);
+        }
+        self.changes.push(change);
     }
 }
 
