@@ -61,6 +61,8 @@ pub(super) fn patches_seeds() -> Vec<Vec<u8>> {
         "0x1000 file a.bin context 1\n0x1008 0100 message 0x1a4+12 hart 0 # a comment\n",
         "0x2000 file b\n8196 unsure 8\n0x2008 gone 0xffffffffff time 9\n0x2000 0100 time 10",
         "0xfffffffffffffff0 0100010001000100\n0 01 was 02",
+        // A change of no bytes in the middle of a terabyte without code.
+        "0x2008196 unsure 0 time 108\n0x2008 gone 0xffffffffff time 9\n0x2000 0100 time 10",
     ]
     .iter()
     .map(|text| text.as_bytes().to_vec())

@@ -125,6 +125,11 @@ impl CodeWrite {
         self.address.saturating_add(new.max(old) as u64)
     }
 
+    /// Whether some bytes of it are known.
+    fn is_known(&self) -> bool {
+        self.known_end() > self.address
+    }
+
     /// Whether this hart in this context sees it.
     fn concerns(&self, view: View) -> bool {
         (self.hart.is_none() || self.hart == view.0)
@@ -226,13 +231,16 @@ pub fn make(writes: &[CodeWrite], slack: u64) -> Result<CodeHistory, MakeError> 
 /// The same with so many bytes of code at most.
 fn make_within(writes: &[CodeWrite], slack: u64, most: u64) -> Result<CodeHistory, MakeError> {
     let mut bounds = BTreeSet::new();
-    for write in writes.iter().filter(|write| write.len() > 0) {
+    // One of no bytes changes nothing.
+    let is_empty = |write: &CodeWrite| write.len() == 0 && !write.is_known();
+    for write in writes.iter().filter(|write| !is_empty(write)) {
         let first = write.address & !1;
         let end = write.end().saturating_add(1) & !1;
         let known = write.known_end().saturating_add(1) & !1;
         bounds.extend([first.saturating_sub(TAIL), first, end, known]);
     }
     let mut order: Vec<usize> = (0..writes.len()).collect();
+    order.retain(|&at| writes.get(at).is_some_and(|write| !is_empty(write)));
     order.sort_by_key(|&at| writes.get(at).map(|write| write.address));
     let mut order = order.into_iter().peekable();
     let mut maker = Maker {
@@ -260,7 +268,10 @@ fn make_within(writes: &[CodeWrite], slack: u64, most: u64) -> Result<CodeHistor
             return Err(MakeError::TooMuch);
         }
         // Where nothing is known there is no code, however large the part is.
-        let known = |at: &usize| writes.get(*at).is_some_and(|w| w.known_end() > start);
+        let known = |at: &usize| {
+            let write = writes.get(*at);
+            write.is_some_and(|write| write.is_known() && write.known_end() > start)
+        };
         if active.iter().any(known) {
             maker.part(start..end, &active)?;
         }

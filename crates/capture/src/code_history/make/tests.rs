@@ -211,3 +211,23 @@ fn too_much_is_refused() {
     let refused = make_within(&writes(true), 0, 50_000);
     assert_eq!(refused, Err(MakeError::TooMuch));
 }
+
+#[test]
+fn a_change_of_no_bytes_changes_nothing() {
+    let change = |address, what, time| CodeWrite {
+        address,
+        what,
+        since: Since::Time(time),
+        ..CodeWrite::constant(0, Vec::new().into())
+    };
+    let gone = change(0x2008, Written::Gone(1 << 40), 9);
+    let code = write(0x2000, &NOP.repeat(4), Since::Start);
+    let plain = make(&[gone.clone(), code.clone()], 0).unwrap();
+    for what in [Written::Unsure(0), Written::Gone(0)] {
+        for address in [0x2000, 0x2002, 0x2008, 0x200_8196] {
+            let empty = change(address, what.clone(), 108);
+            let history = make(&[empty, gone.clone(), code.clone()], 0).unwrap();
+            assert_eq!(history, plain, "{address:#x} {what:?}");
+        }
+    }
+}
