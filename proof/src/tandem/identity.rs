@@ -183,8 +183,7 @@ impl Pipe {
 /// The first difference, and how to see it again.
 pub fn identity(subject: &Subject, number: u64, limit: u64) -> Result<Sum, String> {
     let mut setting = Setting::new(number, subject.isa()?);
-    if subject.name.starts_with("semihost") {
-        // What a debugger does has to be reported.
+    if subject.calls_debugger() {
         setting.config.absent = Elements::default();
     }
     let blame = |what: String| {

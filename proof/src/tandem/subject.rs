@@ -60,6 +60,16 @@ impl Subject {
         })
     }
 
+    /// Whether the program calls a debugger (semihosting): what that does is nobody's
+    /// instruction, so a trace has to report it.
+    #[must_use]
+    pub fn calls_debugger(&self) -> bool {
+        // slli x0, x0, 0x1f; ebreak; srai x0, x0, 7
+        let words = [0x01f0_1013_u32, 0x0010_0073, 0x4070_5013];
+        let call: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.elf.windows(call.len()).any(|bytes| bytes == call)
+    }
+
     /// The programs of the repository.
     ///
     /// # Errors
