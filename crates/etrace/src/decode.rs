@@ -21,6 +21,7 @@ mod ambiguity;
 mod modes;
 mod source;
 mod support;
+mod times;
 mod trail;
 mod way;
 

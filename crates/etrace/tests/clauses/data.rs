@@ -519,8 +519,9 @@ fn table_7_10_atomic_responses() {
     }
 }
 
-#[test]
-fn table_7_11_csrs() {
+/// Calls `check` with every layout of packets for CSRs that have data, the width of its lengths,
+/// and each `subtype` and `diff`, the latter with its width.
+fn each_csr(check: impl Fn(&DataLayout, u8, u8, (u8, u8))) {
     for version in BOTH {
         for (xlen, len) in [(Xlen::Rv32, 2), (Xlen::Rv64, 3)] {
             for (diff_width, diff) in [(1, 0), (1, 1), (2, 0), (2, 1), (2, 3)] {
@@ -530,25 +531,12 @@ fn table_7_11_csrs() {
                     ..odd(version)
                 };
                 for subtype in 0..3 {
-                    let packet = DataPacket::Csr {
+                    check(
+                        &data.layout(version, xlen),
+                        len,
                         subtype,
-                        diff,
-                        data: Some(VALUE),
-                        operand: Some(0x88),
-                        address: 0x305,
-                    };
-                    let fields = [
-                        ("format", 5, 3),
-                        ("subtype", subtype.into(), 2),
-                        ("diff", diff.into(), diff_width),
-                        ("data_len", 3, len),
-                        ("data", VALUE, 32),
-                        ("addr_msbs", 0xc, 6),
-                        ("op_len", 1, len),
-                        ("operand", 0x88, 16),
-                        ("addr_lsbs", 5, 6),
-                    ];
-                    has_fields(&data.layout(version, xlen), packet, &fields);
+                        (diff, diff_width),
+                    );
                 }
             }
         }
@@ -556,37 +544,51 @@ fn table_7_11_csrs() {
 }
 
 #[test]
+fn table_7_11_csrs() {
+    each_csr(|layout, len, subtype, (diff, diff_width)| {
+        let packet = DataPacket::Csr {
+            subtype,
+            diff,
+            data: Some(VALUE),
+            operand: Some(0x88),
+            address: 0x305,
+        };
+        let fields = [
+            ("format", 5, 3),
+            ("subtype", subtype.into(), 2),
+            ("diff", diff.into(), diff_width),
+            ("data_len", 3, len),
+            ("data", VALUE, 32),
+            ("addr_msbs", 0xc, 6),
+            ("op_len", 1, len),
+            ("operand", 0x88, 16),
+            ("addr_lsbs", 5, 6),
+        ];
+        has_fields(layout, packet, &fields);
+    });
+}
+
+#[test]
 fn table_7_12_read_only_csrs() {
-    for version in BOTH {
-        for (xlen, len) in [(Xlen::Rv32, 2), (Xlen::Rv64, 3)] {
-            for (diff_width, diff) in [(1, 0), (1, 1), (2, 0), (2, 1), (2, 3)] {
-                let data = DataConfig {
-                    daddress_width: 32,
-                    diff_width,
-                    ..odd(version)
-                };
-                for subtype in 0..3 {
-                    let packet = DataPacket::Csr {
-                        subtype,
-                        diff,
-                        data: Some(0x42),
-                        operand: None,
-                        address: 0xf14,
-                    };
-                    let fields = [
-                        ("format", 5, 3),
-                        ("subtype", subtype.into(), 2),
-                        ("diff", diff.into(), diff_width),
-                        ("data_len", 0, len),
-                        ("data", 0x42, 8),
-                        ("addr_msbs", 0x3c, 6),
-                        ("addr_lsbs", 0x14, 6),
-                    ];
-                    has_fields(&data.layout(version, xlen), packet, &fields);
-                }
-            }
-        }
-    }
+    each_csr(|layout, len, subtype, (diff, diff_width)| {
+        let packet = DataPacket::Csr {
+            subtype,
+            diff,
+            data: Some(0x42),
+            operand: None,
+            address: 0xf14,
+        };
+        let fields = [
+            ("format", 5, 3),
+            ("subtype", subtype.into(), 2),
+            ("diff", diff.into(), diff_width),
+            ("data_len", 0, len),
+            ("data", 0x42, 8),
+            ("addr_msbs", 0x3c, 6),
+            ("addr_lsbs", 0x14, 6),
+        ];
+        has_fields(layout, packet, &fields);
+    });
 }
 
 #[test]
