@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::objdump;
 use crate::speed::PROGRAMS;
 
 /// Instructions of the plain run by default.
@@ -101,8 +102,90 @@ const ROWS: &[Row] = &[
         "decode DIR/all.ntrace -e ELF -f pc --threads 1",
         ALL,
     ),
+    row(
+        "profile etrace, 1 thread",
+        "profile DIR/all.etrace -e ELF --threads 1",
+        ALL,
+    ),
     row("verify tandem", "verify DIR/tandem -e ELF", FEWER),
 ];
+
+/// Another tool that is measured beside ours, where it is given.
+struct Peer {
+    /// The option that gives its path.
+    option: &'static str,
+    /// What it does. Decoders of others are slower and get fewer instructions.
+    row: Row,
+    /// Makes the files that it reads.
+    prepare: fn(&Bench, &Path, &Path) -> Result<(), String>,
+}
+
+const PEERS: &[Peer] = &[
+    Peer {
+        option: "--spike",
+        row: row(
+            "Spike, no trace",
+            "--isa=rv64gc --instructions=INSNS ELF",
+            ALL,
+        ),
+        prepare: |_, _, _| Ok(()),
+    },
+    // The reference decoder of N-Trace. It writes a pc list, as `decode -f pc` does.
+    Peer {
+        option: "--nexrv",
+        row: row(
+            "NexRv -deco",
+            "-deco DIR/peer.ntrace -pcinfo DIR/peer.info -pcout DIR/peer.pc -none",
+            FEWER,
+        ),
+        prepare: |bench, nexrv, elf| {
+            let tools = objdump::tools()?;
+            let tool = tools.first().ok_or("no objdump for RISC-V; set OBJDUMP")?;
+            bench.write("peer.objd", &tool.listing(elf, &[])?)?;
+            bench.call(
+                nexrv,
+                "-conv -objd DIR/peer.objd -pcinfo DIR/peer.info",
+                elf,
+            )?;
+            let run = "run ELF --max-insns INSNS --trace ntrace=DIR/peer.ntrace";
+            bench.call(&bench.hartrace, run, elf)
+        },
+    },
+    // The tool around the crate riscv-etrace. It counts the instructions of functions,
+    // as `profile` does.
+    Peer {
+        option: "--rvet",
+        row: row(
+            "rvet prof",
+            "prof -p DIR/rvet.toml --hart-id-width 0 --trace-type-width 0 --code ELF \
+             --profile DIR/peer.prof -- DIR/peer.etrace",
+            FEWER,
+        ),
+        prepare: |bench, _, elf| {
+            bench.write("rvet.toml", RVET.as_bytes())?;
+            bench.write("riscv.toml", b"[etrace.encapsulation]\nform = \"riscv\"\n")?;
+            let run = "run ELF --max-insns INSNS -c DIR/riscv.toml --trace etrace=DIR/peer.etrace";
+            bench.call(&bench.hartrace, run, elf)
+        },
+    },
+];
+
+/// The parameters of our E-Trace encoder, for rvet.
+const RVET: &str = "\
+cache_size_p = 0
+call_counter_size_p = 0
+context_width_p = 1
+ecause_width_p = 6
+f0s_width_p = 0
+iaddress_lsb_p = 1
+iaddress_width_p = 64
+nocontext_p = 1
+notime_p = 1
+privilege_width_p = 2
+return_stack_size_p = 0
+sijump_p = 0
+time_width_p = 1
+";
 
 const fn row(name: &'static str, args: &'static str, part: u64) -> Row {
     Row { name, args, part }
@@ -131,13 +214,16 @@ impl Seconds {
 
 /// User CPU seconds of all processes that this one has waited for; `None` where
 /// the system does not say.
+#[cfg(unix)]
 fn children() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the process, in parentheses, may hold anything.
-    let (_, fields) = stat.rsplit_once(')')?;
-    // cutime, in units that are 1/100 s on every Linux.
-    let ticks: u64 = fields.split_whitespace().nth(13)?.parse().ok()?;
-    Some(ticks as f64 / 100.0)
+    use nix::sys::resource::{UsageWho, getrusage};
+    let time = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?.user_time();
+    Some(time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6)
+}
+
+#[cfg(not(unix))]
+fn children() -> Option<f64> {
+    None
 }
 
 /// Runs a process to its end. Gives its time, and what it reported on standard
@@ -192,7 +278,8 @@ impl Drop for Folder {
 /// What is measured.
 struct Bench {
     hartrace: PathBuf,
-    spike: Option<PathBuf>,
+    /// Other tools, and where they are.
+    peers: Vec<(&'static Peer, PathBuf)>,
     insns: u64,
     rounds: u32,
     folder: Folder,
@@ -207,35 +294,44 @@ impl Bench {
             "INSNS" => insns.clone(),
             other => other.replace("DIR", &folder),
         };
-        row.args.split(' ').map(word).collect()
+        row.args.split_whitespace().map(word).collect()
+    }
+
+    /// Writes a file that a peer needs.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let path = self.folder.0.join(name);
+        std::fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    /// Runs something that is not measured, over the fewer instructions.
+    fn call(&self, program: &Path, args: &'static str, elf: &Path) -> Result<(), String> {
+        let args = self.arguments(&row("", args, FEWER), elf);
+        time(program, &args).map(|_| ())
     }
 
     /// Measures and prints all commands over one program.
     fn program(&self, elf: &Path) -> Result<(), String> {
-        let mut best = vec![Seconds::NONE; ROWS.len()];
-        let mut peer = Seconds::NONE;
+        for (peer, path) in &self.peers {
+            (peer.prepare)(self, path, elf)?;
+        }
+        let ours = ROWS.iter().map(|row| (row, &self.hartrace));
+        let peers = self.peers.iter().map(|(peer, path)| (&peer.row, path));
+        let rows: Vec<_> = ours.chain(peers).collect();
+        let mut best = vec![Seconds::NONE; rows.len()];
         for _ in 0..self.rounds.max(1) {
-            for (index, (row, best)) in ROWS.iter().zip(&mut best).enumerate() {
-                let (seconds, text) = time(&self.hartrace, &self.arguments(row, elf))?;
+            for (index, ((row, program), best)) in rows.iter().zip(&mut best).enumerate() {
+                let (seconds, text) = time(program, &self.arguments(row, elf))?;
                 *best = best.min(seconds);
                 if index == 0 {
                     self.is_long_enough(&text)?;
                 }
             }
-            if let Some(spike) = &self.spike {
-                let limit = format!("--instructions={}", self.insns);
-                let args = ["--isa=rv64gc".into(), limit, elf.display().to_string()];
-                peer = peer.min(time(spike, &args)?.0);
-            }
         }
         let name = elf.file_stem().map(|s| s.to_string_lossy().into_owned());
         println!("{}", name.unwrap_or_default());
         let plain = best.first().map_or(f64::NAN, |plain| plain.user);
-        for (row, best) in ROWS.iter().zip(best) {
-            self.show(row.name, best, row.part, plain);
-        }
-        if self.spike.is_some() {
-            self.show("Spike, no trace", peer, ALL, plain);
+        for ((row, _), best) in rows.iter().zip(best) {
+            self.show(row, best, plain);
         }
         Ok(())
     }
@@ -252,11 +348,12 @@ impl Bench {
     }
 
     /// Prints one line; `plain` is the user time of the plain run.
-    fn show(&self, name: &str, best: Seconds, part: u64, plain: f64) {
-        let insns = (self.insns / part) as f64;
-        let ratio = best.user * part as f64 / plain;
+    fn show(&self, row: &Row, best: Seconds, plain: f64) {
+        let insns = (self.insns / row.part) as f64;
+        let ratio = best.user * row.part as f64 / plain;
         println!(
-            "  {name:<24} {:>7.2} {:>7.2} {:>8.0} {ratio:>7.2}",
+            "  {:<24} {:>7.2} {:>7.2} {:>8.1} {ratio:>7.2}",
+            row.name,
             best.user,
             best.wall,
             insns / best.user / 1e6,
@@ -264,7 +361,8 @@ impl Bench {
     }
 }
 
-/// `commands [--hartrace PATH] [--spike PATH] [--insns N] [--rounds N] [ELF...]`.
+/// `commands [--hartrace PATH] [--spike PATH] [--nexrv PATH] [--rvet PATH] [--insns N]
+/// [--rounds N] [ELF...]`.
 ///
 /// # Errors
 ///
@@ -273,7 +371,7 @@ pub fn command(args: &[String]) -> Result<(), String> {
     let beside = std::env::current_exe().map(|exe| exe.with_file_name("hartrace"));
     let mut bench = Bench {
         hartrace: beside.map_err(|e| e.to_string())?,
-        spike: None,
+        peers: Vec::new(),
         insns: INSNS,
         rounds: ROUNDS,
         folder: Folder::new()?,
@@ -285,10 +383,12 @@ pub fn command(args: &[String]) -> Result<(), String> {
         let number = |text: &String| text.parse().map_err(|_| format!("no number: {text}"));
         match arg.as_str() {
             "--hartrace" => bench.hartrace = PathBuf::from(value()?),
-            "--spike" => bench.spike = Some(PathBuf::from(value()?)),
             "--insns" => bench.insns = number(value()?)?,
             "--rounds" => bench.rounds = number(value()?)? as u32,
-            _ => elves.push(PathBuf::from(arg)),
+            option => match PEERS.iter().find(|peer| peer.option == option) {
+                Some(peer) => bench.peers.push((peer, PathBuf::from(value()?))),
+                None => elves.push(PathBuf::from(arg)),
+            },
         }
     }
     if !bench.hartrace.is_file() {
@@ -330,7 +430,7 @@ mod tests {
         let path = folder.0.clone();
         let bench = Bench {
             hartrace: PathBuf::new(),
-            spike: None,
+            peers: Vec::new(),
             insns: 1000,
             rounds: 1,
             folder,

@@ -233,7 +233,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "commands",
-        "[--hartrace PATH] [--spike PATH] [--insns N] [--rounds N] [ELF...]: whole commands beside the plain run",
+        "[--hartrace PATH] [--spike PATH] [--nexrv PATH] [--rvet PATH] [--insns N] [--rounds N] [ELF...]: whole commands beside the plain run, and other tools",
         hartrace_proof::commands::command,
     ),
 ];
