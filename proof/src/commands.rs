@@ -102,11 +102,7 @@ const ROWS: &[Row] = &[
         "decode DIR/all.ntrace -e ELF -f pc --threads 1",
         ALL,
     ),
-    row(
-        "profile etrace, 1 thread",
-        "profile DIR/all.etrace -e ELF --threads 1",
-        ALL,
-    ),
+    row("profile etrace", "profile DIR/all.etrace -e ELF", ALL),
     row("verify tandem", "verify DIR/tandem -e ELF", FEWER),
 ];
 
