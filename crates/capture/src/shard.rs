@@ -7,6 +7,10 @@
 //! of the pieces is emitted in order. The result is checked: when a piece is
 //! done, its final state is compared with the initial state of the next piece,
 //! which is decoded again if they differ.
+//!
+//! Of some things the state at a seam may lack the last values
+//! ([`Decode::leave_open`]). A piece does without them until it is its turn, and is
+//! decoded again if it needed them before.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +18,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hartrace_flow::{Consumer, Decode, Event, Gather, HartId, Kept, Run};
+pub(crate) use hartrace_flow::decode::Pause;
+use hartrace_flow::{Consumer, DataAccess, Decode, Event, Gather, HartId, Kept, Run, TiedRuns};
 
 /// Pieces are at least this long. Finding a seam takes some kilobytes of
 /// messages that are read and not followed, a small part of the work.
@@ -69,13 +74,20 @@ impl Sharding {
         P: Gather,
     {
         let Sharding { threads, piece } = self;
-        let pieces = if threads > 1 {
+        let mut pieces = if threads > 1 {
             bytes.len() / piece.max(1)
         } else {
             0
-        }
-        .max(1);
-        let hint = (pieces > 1).then(|| first(&mut decoder(), bytes));
+        };
+        let hint = (pieces > 1).then(|| {
+            let mut probe = decoder();
+            let hint = first(&mut probe, bytes);
+            if let Some(long) = worthwhile(&mut probe, bytes, &hint) {
+                pieces = pieces.min(bytes.len() / long);
+            }
+            hint
+        });
+        let pieces = pieces.max(1);
         let work = Work {
             bytes,
             hint,
@@ -86,6 +98,7 @@ impl Sharding {
                 piece: 0,
                 seam: None,
                 early: BTreeMap::new(),
+                held: 0,
                 spare: Vec::new(),
                 give,
                 failed: None,
@@ -144,6 +157,8 @@ struct Turn<S, P, G> {
     /// Pieces that are done before their turn; `None` for one that belongs to
     /// the piece before.
     early: BTreeMap<usize, Option<Done<S, P>>>,
+    /// Those of them with events.
+    held: usize,
     /// Parts that were given out, to be used again.
     spare: Vec<P>,
     give: G,
@@ -250,9 +265,11 @@ where
         }
         // A message at a time: each asks for a pause.
         while at < end && !self.is_over() {
-            at += decoder.feed(self.bytes.get(at..end)?, &mut Pause);
+            at += decoder.pass(self.bytes.get(at..end)?);
             if decoder.is_synchronised() {
-                return Some(decoder.seam());
+                let mut seam = decoder.seam();
+                D::leave_open(&mut seam);
+                return Some(seam);
             }
         }
         None
@@ -269,7 +286,10 @@ where
     ) -> Done<D::Seam, P> {
         match self.attempt(piece, start, end, false, decoder) {
             Some(done) => done,
-            None => self.again(piece, end, decoder),
+            None => {
+                drop(self.wait(piece));
+                self.again(piece, end, decoder)
+            }
         }
     }
 
@@ -322,7 +342,10 @@ where
         let (mut piece, mut done) = (piece, done);
         let mut turn = self.lock();
         if turn.piece != piece {
-            if turn.early.len() < self.early {
+            // One without a start holds nothing.
+            let holds = usize::from(done.is_some());
+            if turn.held + holds <= self.early {
+                turn.held += holds;
                 turn.early.insert(piece, done);
                 return;
             }
@@ -331,11 +354,15 @@ where
         }
         loop {
             if let Some(Done {
-                start, right, end, ..
-            }) = &done
-                && !right
+                start,
+                right,
+                end,
+                seam,
+                ..
+            }) = &mut done
+                && !*right
                 && piece > 0
-                && turn.seam != *start
+                && !turn.completes::<D>(start, seam)
             {
                 let end = *end;
                 drop(turn);
@@ -351,7 +378,10 @@ where
             turn.piece = piece;
             self.turned.notify_all();
             match turn.early.remove(&piece) {
-                Some(next) => done = next,
+                Some(next) => {
+                    turn.held -= usize::from(next.is_some());
+                    done = next;
+                }
                 None => return,
             }
         }
@@ -370,6 +400,20 @@ where
         self.bytes.len()
     }
 
+    /// Goes on with a piece whose turn it is and that began with an open state, now with
+    /// all that was lacking.
+    fn complete(&self, decoder: &mut D, out: &mut Ordered<'_, '_, D, P, F, G>) {
+        let mut turn = self.lock();
+        let mut seam = decoder.seam();
+        if !turn.completes::<D>(out.start, &mut seam) {
+            out.state = Stand::Wrong;
+            return;
+        }
+        decoder.resume(&seam);
+        out.state = Stand::First;
+        self.give(&mut turn, &mut out.part, out.done);
+    }
+
     /// Feeds everything from where the decoder is to `end`.
     fn walk(&self, decoder: &mut D, end: usize, out: &mut Ordered<'_, '_, D, P, F, G>) {
         let mut at = decoder.position() as usize;
@@ -377,12 +421,65 @@ where
             out.done = at;
             let step = self.bytes.get(at..end.min(at + STEP)).unwrap_or_default();
             at += decoder.feed(step, out);
+            if out.state == Stand::Open {
+                self.complete(decoder, out);
+            }
         }
         if end == self.bytes.len() && out.state != Stand::Wrong {
             decoder.finish(out);
         }
     }
 }
+
+impl<S: PartialEq, P, G> Turn<S, P, G> {
+    /// Whether a piece that began with `start` is right; then `now`, a later state of it,
+    /// is completed.
+    fn completes<D: Decode<Seam = S>>(&self, start: &Start<S>, now: &mut S) -> bool
+    where
+        S: Clone,
+    {
+        if self.seam == *start {
+            return true;
+        }
+        let (Some(before), Some(start)) = (&self.seam, start) else {
+            return false;
+        };
+        let mut start = start.clone();
+        D::is_open(&start)
+            && D::complete(&mut start, before)
+            && start == *before
+            && D::complete(now, before)
+    }
+}
+
+/// The length of pieces between which enough is decoded for each seam that is looked for, if
+/// full addresses are so rare that it should be more than the usual.
+fn worthwhile<D: Decode>(decoder: &mut D, bytes: &[u8], hint: &D::Seam) -> Option<usize> {
+    let mut most = 0;
+    for part in 1..=SAMPLES {
+        let start = decoder.boundary(bytes, bytes.len() / (SAMPLES + 1) * part)?;
+        decoder.restart(start as u64);
+        decoder.hint(hint);
+        let rest = bytes.get(start..)?;
+        let rest = rest.get(..LONGEST / WORTH).unwrap_or(rest);
+        let mut reach = 0;
+        while reach < rest.len() && !decoder.is_synchronised() {
+            reach += decoder.pass(rest.get(reach..)?).max(1);
+        }
+        most = most.max(reach);
+    }
+    let length = WORTH * most;
+    (length > PIECE).then_some(length)
+}
+
+/// Places from which a seam is looked for.
+const SAMPLES: usize = 3;
+
+/// How many times as much should be decoded as is searched.
+const WORTH: usize = 4;
+
+/// A piece need not be longer than this.
+const LONGEST: usize = 1 << 20;
 
 /// The state after the start of a stream, where encoders report their options.
 pub(crate) fn first<D: Decode>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
@@ -419,24 +516,13 @@ where
     }
 }
 
-/// Asks for a pause after every message with content, and takes nothing.
-pub(crate) struct Pause;
-
-impl Consumer for Pause {
-    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
-        ControlFlow::Break(())
-    }
-
-    fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
-        ControlFlow::Break(())
-    }
-}
-
 /// Where a piece stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stand {
     /// Others come before it.
     Waiting,
+    /// It is its turn, and it may have needed what its first state lacked.
+    Open,
     /// It is its turn.
     First,
     /// It began with a wrong state; nothing of it is of use.
@@ -465,11 +551,14 @@ where
     fn give(&mut self) {
         let mut turn = self.work.wait(self.piece);
         if self.state == Stand::Waiting {
-            if self.piece > 0 && turn.seam != *self.start {
-                self.state = Stand::Wrong;
-                return;
-            }
-            self.state = Stand::First;
+            self.state = match self.start {
+                Some(start) if D::is_open(start) => Stand::Open,
+                start if self.piece > 0 && turn.seam != *start => Stand::Wrong,
+                _ => Stand::First,
+            };
+        }
+        if self.state != Stand::First {
+            return;
         }
         self.work.give(&mut turn, &mut self.part, self.done);
     }
@@ -478,8 +567,18 @@ where
     fn overflow(&mut self) -> ControlFlow<()> {
         self.give();
         match self.state {
-            Stand::Wrong => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+            // It is completed between two messages.
+            Stand::Wrong | Stand::Open => ControlFlow::Break(()),
+            Stand::Waiting | Stand::First => ControlFlow::Continue(()),
+        }
+    }
+
+    /// After events that the part took.
+    #[inline]
+    fn after(&mut self, flow: ControlFlow<()>) -> ControlFlow<()> {
+        match self.part.is_full() {
+            true => self.overflow(),
+            false => flow,
         }
     }
 }
@@ -497,10 +596,7 @@ where
             return ControlFlow::Break(());
         }
         let flow = self.part.event(hart, event);
-        if self.part.is_full() {
-            return self.overflow();
-        }
-        flow
+        self.after(flow)
     }
 
     #[inline]
@@ -509,10 +605,7 @@ where
             return ControlFlow::Break(());
         }
         let flow = self.part.runs(hart, runs);
-        if self.part.is_full() {
-            return self.overflow();
-        }
-        flow
+        self.after(flow)
     }
 
     #[inline]
@@ -521,14 +614,33 @@ where
             return ControlFlow::Break(());
         }
         let flow = self.part.kept_runs(hart, kept, runs);
-        if self.part.is_full() {
-            return self.overflow();
+        self.after(flow)
+    }
+
+    #[inline]
+    fn accesses(&mut self, hart: HartId, accesses: &[DataAccess]) -> ControlFlow<()> {
+        if self.state == Stand::Wrong {
+            return ControlFlow::Break(());
         }
-        flow
+        let flow = self.part.accesses(hart, accesses);
+        self.after(flow)
+    }
+
+    #[inline]
+    fn tied_runs(&mut self, hart: HartId, tied: &TiedRuns<'_>) -> ControlFlow<()> {
+        if self.state == Stand::Wrong {
+            return ControlFlow::Break(());
+        }
+        let flow = self.part.tied_runs(hart, tied);
+        self.after(flow)
     }
 
     fn keeps(&self) -> bool {
         self.part.keeps()
+    }
+
+    fn looks_at_values(&self) -> bool {
+        self.part.looks_at_values()
     }
 
     fn only_counts(&self) -> bool {

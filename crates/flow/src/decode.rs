@@ -12,7 +12,7 @@ use core::fmt::Debug;
 use core::ops::ControlFlow;
 
 use crate::encode::ProtocolConfig;
-use crate::{Blocks, Consumer, Image, Reason, Rules};
+use crate::{Blocks, Consumer, Event, HartId, Image, Reason, Rules, Run};
 
 mod clock;
 mod sources;
@@ -58,12 +58,52 @@ pub trait Decode {
     /// Offset of a seam.
     fn at(seam: &Self::Seam) -> u64;
 
+    /// Decodes the next message with content, perhaps a few, and gives its events to
+    /// nobody. Gives the number of bytes used.
+    fn pass(&mut self, bytes: &[u8]) -> usize {
+        self.feed(bytes, &mut Pause)
+    }
+
+    /// For a synchronised state after a restart in the middle of a stream: it may lack
+    /// something that messages seldom refer to, which is open from here on.
+    fn leave_open(seam: &mut Self::Seam) {
+        let _ = seam;
+    }
+
+    /// Whether a state lacks anything.
+    fn is_open(seam: &Self::Seam) -> bool {
+        let _ = seam;
+        false
+    }
+
+    /// Completes a state by the one that was right where it was
+    /// [left open](Decode::leave_open). `false` if something was needed meanwhile that was
+    /// lacking: the state is wrong.
+    fn complete(seam: &mut Self::Seam, before: &Self::Seam) -> bool {
+        let _ = (seam, before);
+        true
+    }
+
     /// The first place at or after `from` where a message may start.
     fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize>;
 
     /// Another with the same settings and code, at the start of a stream.
     #[must_use]
     fn another(&self) -> Self;
+}
+
+/// Asks for a pause after every message with content, and takes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pause;
+
+impl Consumer for Pause {
+    fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn runs(&mut self, _: HartId, _: &[Run]) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
 }
 
 /// Finds the messages in a stream of bytes that comes in chunks of any size.
@@ -184,6 +224,23 @@ pub trait Source<P: Protocol>: Debug {
 
     /// Whether the state depends on nothing before the first full address.
     fn is_anchored(&self) -> bool;
+
+    /// As [`Decode::leave_open`].
+    fn leave_open(state: &mut Self::State) {
+        let _ = state;
+    }
+
+    /// As [`Decode::is_open`].
+    fn is_open(state: &Self::State) -> bool {
+        let _ = state;
+        false
+    }
+
+    /// As [`Decode::complete`].
+    fn complete(state: &mut Self::State, before: &Self::State) -> bool {
+        let _ = (state, before);
+        true
+    }
 }
 
 /// A protocol, as far as its decoder goes.
@@ -468,6 +525,25 @@ impl<P: Protocol> Decode for Decoder<'_, P> {
 
     fn at(seam: &Seam<P>) -> u64 {
         seam.at()
+    }
+
+    fn leave_open(seam: &mut Seam<P>) {
+        seam.sources
+            .iter_mut()
+            .flatten()
+            .for_each(P::Source::leave_open);
+    }
+
+    fn is_open(seam: &Seam<P>) -> bool {
+        seam.sources.iter().flatten().any(P::Source::is_open)
+    }
+
+    fn complete(seam: &mut Seam<P>, before: &Seam<P>) -> bool {
+        let mut pairs = seam.sources.iter_mut().zip(&before.sources);
+        pairs.all(|pair| match pair {
+            (Some(state), Some(before)) => P::Source::complete(state, before),
+            _ => true,
+        })
     }
 
     fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {

@@ -139,7 +139,7 @@ pub use step::{
 };
 pub use step_events::StepEvents;
 pub use straight::{Amount, News, Placed, Role, Straight, Straights};
-pub use tie::{Tie, Tied, TiedRuns};
+pub use tie::{Tie, TieState, Tied, TiedRuns};
 pub use touch::{Reported, Touch};
 pub use transfer::{StepTransfers, Transfer, TransferSink};
 pub use walk::{Goal, Stop, UNCOUNTED, Walk};

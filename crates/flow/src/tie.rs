@@ -55,6 +55,13 @@ pub struct Tie<'a> {
     at: u64,
 }
 
+/// The state of a [`Tie`] between two messages, to be compared and to go on from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TieState {
+    /// Those of which anything is known, the lowest number first.
+    harts: Vec<(HartId, Hart)>,
+}
+
 /// Whether a run can be given.
 enum Fit {
     /// With so many accesses, the first of those that wait.
@@ -93,6 +100,29 @@ impl<'a> Tie<'a> {
     /// The events that follow come from bytes of the trace after this offset.
     pub fn set_position(&mut self, at: u64) {
         self.at = at;
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self) -> TieState {
+        let mut harts = Vec::new();
+        for (id, hart) in self.harts.iter() {
+            let mut hart = hart.detached(&self.slices);
+            hart.unpack();
+            if hart != Hart::default() {
+                harts.push((id, hart));
+            }
+        }
+        harts.sort_by_key(|(id, _)| *id);
+        TieState { harts }
+    }
+
+    /// Goes on from a state of another for the same trace.
+    pub fn set_state(&mut self, state: &TieState) {
+        self.harts = PerHart::default();
+        for (id, hart) in &state.harts {
+            *self.harts.of(*id) = hart.clone();
+        }
     }
 
     /// Whether a run waits for its accesses.
@@ -559,7 +589,7 @@ impl Tie<'_> {
     #[cold]
     fn forget_slices(&mut self) {
         for (_, hart) in self.harts.iter_mut() {
-            hart.detach_all(&mut self.slices);
+            *hart = hart.detached(&self.slices);
         }
         self.slices = SlicePlans::default();
     }

@@ -3,6 +3,7 @@
 
 pub mod corruption;
 pub mod speed;
+pub mod threads;
 
 use std::ops::ControlFlow;
 
@@ -11,11 +12,13 @@ use hartrace_etrace::{
 };
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
-    Check, Checked, Consumer, DataAccess, DataPort, Effects, Event, HartId, Inference, Observer,
-    PlainAccesses, Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported, Wants,
+    Check, Checked, Consumer, DataAccess, DataPort, Effects, Event, Gather, HartId, Inference,
+    Observer, PlainAccesses, Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported,
+    Wants,
 };
 use hartrace_isa::Isa;
 
+use crate::generate::Random;
 use crate::trace::{Recorded, programs};
 
 /// Accesses that are compared without an argument.
@@ -154,14 +157,15 @@ impl<'i> Loop<'i> {
         }
     }
 
-    fn finish(mut self) -> Result<(Checked, u64), String> {
+    /// What was compared, and the trace.
+    fn finish(mut self) -> Result<(Checked, Vec<u8>), String> {
         self.port.finish();
         self.look();
         let mut tied = self.tie.to(&mut self.check);
         self.decoder.finish(&mut tied);
         tied.finish();
         let checked = self.check.result().map_err(|d| d.to_string())?;
-        Ok((checked, self.done as u64))
+        Ok((checked, self.port.into_sink().into_sink()))
     }
 }
 
@@ -180,7 +184,7 @@ impl Observer for Loop<'_> {
 }
 
 /// `etrace-data [ACCESSES] [SEED]`: all accesses of all programs come back, in every
-/// setting.
+/// setting; on several threads as on one.
 ///
 /// # Errors
 ///
@@ -218,7 +222,12 @@ fn compare(program: &Recorded, setting: u64, insns: u64) -> Result<(Checked, u64
     let blame = |what: String| format!("{} in setting {setting}: {what}", program.name);
     let mut both = Loop::new(program, &config, port).map_err(blame)?;
     program.run(insns, &mut both, |both| both.check.difference().is_some())?;
-    both.finish().map_err(blame)
+    let (checked, bytes) = both.finish().map_err(blame)?;
+    if config.data.is_some_and(|data| !data.split) {
+        let mut random = Random::new(setting);
+        threads::compare(&config, program, &bytes, &mut random).map_err(blame)?;
+    }
+    Ok((checked, bytes.len() as u64))
 }
 
 /// Counts instructions and accesses.
@@ -271,6 +280,8 @@ impl Consumer for Count {
         ControlFlow::Continue(())
     }
 }
+
+impl Gather for Count {}
 
 /// Counts bytes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -290,6 +290,8 @@ fn a_panic_ends_the_work() {
     }
 }
 
+mod data;
+
 mod etrace {
     use super::*;
     use hartrace_etrace::{

@@ -2,8 +2,9 @@
 
 use super::{Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
+use hartrace_flow::decode::Nothing;
 use hartrace_flow::{
-    Consumer, DataAccess, Decode, Event, HartId, Image, Kept, PlainAccesses, Run, Tie,
+    Consumer, DataAccess, Decode, Event, HartId, Image, Kept, PlainAccesses, Run, Tie, TieState,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -60,15 +61,29 @@ impl<'a> Decoder<'a> {
     /// here, once, for a [`Batch`] of runs; a consumer costs an indirect call for
     /// each batch.
     fn feed_any(&mut self, bytes: &[u8], out: &mut dyn Consumer) -> usize {
-        if let Decoder::Etrace(decoder, Some(tie)) = self {
-            tie.set_position(decoder.position());
-            let mut tied = tie.to(out);
-            let mut out = Batch::new(&mut tied);
-            let used = decoder.feed(bytes, &mut out);
-            out.flush();
-            return used;
+        let Decoder::Etrace(decoder, Some(tie)) = self else {
+            return self.feed_batch(bytes, Batch::new(out));
+        };
+        // The same positions, whatever the pieces are that the bytes come in.
+        let mut done = 0;
+        loop {
+            let at = decoder.position();
+            tie.set_position(at - at % BLOCK);
+            let rest = bytes.get(done..).unwrap_or_default();
+            let block = rest.get(..(BLOCK - at % BLOCK) as usize).unwrap_or(rest);
+            let mut tied = tie.to(&mut *out);
+            let mut batch = Batch::new(&mut tied);
+            let used = decoder.feed(block, &mut batch);
+            batch.flush();
+            done += used;
+            if used < block.len() || done == bytes.len() {
+                return done;
+            }
         }
-        let mut out = Batch::new(out);
+    }
+
+    /// The same where accesses, if there are any, are not assigned.
+    fn feed_batch(&mut self, bytes: &[u8], mut out: Batch<'_>) -> usize {
         let used = match self {
             Decoder::Ntrace(decoder) => decoder.feed(bytes, &mut out),
             Decoder::Etrace(decoder, _) => decoder.feed(bytes, &mut out),
@@ -80,6 +95,8 @@ impl<'a> Decoder<'a> {
 
     fn finish_any(&mut self, out: &mut dyn Consumer) {
         if let Decoder::Etrace(decoder, Some(tie)) = self {
+            let at = decoder.position();
+            tie.set_position(at - at % BLOCK);
             let mut tied = tie.to(out);
             let mut out = Batch::new(&mut tied);
             decoder.finish(&mut out);
@@ -97,6 +114,9 @@ impl<'a> Decoder<'a> {
     }
 }
 
+/// Bytes of a trace of which losses of accesses have the same offset.
+const BLOCK: u64 = 1 << 12;
+
 /// Runs that are passed on together.
 const BATCH: usize = 256;
 
@@ -108,6 +128,8 @@ struct Batch<'o> {
     hart: HartId,
     runs: Vec<Run>,
     paused: bool,
+    /// A pause comes after every message with content.
+    each: bool,
     /// The consumer wants runs that come again by name.
     keeps: bool,
     /// It looks at addresses and data.
@@ -127,7 +149,17 @@ impl<'o> Batch<'o> {
             hart: HartId(0),
             runs: Vec::with_capacity(BATCH),
             paused: false,
+            each: false,
             insns: 0,
+        }
+    }
+
+    /// The same, with a pause after every message with content.
+    fn of_each(out: &'o mut dyn Consumer) -> Batch<'o> {
+        Batch {
+            paused: true,
+            each: true,
+            ..Batch::new(out)
         }
     }
 
@@ -145,7 +177,7 @@ impl<'o> Batch<'o> {
 
     #[inline]
     fn flow(&mut self) -> ControlFlow<()> {
-        match std::mem::take(&mut self.paused) {
+        match std::mem::replace(&mut self.paused, self.each) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -216,8 +248,8 @@ impl Consumer for Batch<'_> {
 pub enum Seam {
     /// Of N-Trace.
     Ntrace(Box<ntrace::Seam>),
-    /// Of E-Trace.
-    Etrace(Box<etrace::Seam>),
+    /// Of E-Trace, with that of what assigns accesses to instructions.
+    Etrace(Box<etrace::Seam>, Option<Box<TieState>>),
     /// Of a tandem trace: where it is, and no more.
     Tandem(u64),
 }
@@ -236,7 +268,10 @@ impl Decode for Decoder<'_> {
     fn seam(&self) -> Seam {
         match self {
             Decoder::Ntrace(decoder) => Seam::Ntrace(Box::new(decoder.seam())),
-            Decoder::Etrace(decoder, _) => Seam::Etrace(Box::new(decoder.seam())),
+            Decoder::Etrace(decoder, tie) => {
+                let tie = tie.as_ref().map(|tie| Box::new(tie.state()));
+                Seam::Etrace(Box::new(decoder.seam()), tie)
+            }
             Decoder::Tandem(decoder) => Seam::Tandem(decoder.position()),
         }
     }
@@ -244,7 +279,12 @@ impl Decode for Decoder<'_> {
     fn resume(&mut self, seam: &Seam) {
         match (self, seam) {
             (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.resume(seam),
-            (Decoder::Etrace(decoder, _), Seam::Etrace(seam)) => decoder.resume(seam),
+            (Decoder::Etrace(decoder, tie), Seam::Etrace(seam, state)) => {
+                decoder.resume(seam);
+                if let (Some(tie), Some(state)) = (tie, state) {
+                    tie.set_state(state);
+                }
+            }
             // A state of another stream.
             (decoder, seam) => decoder.restart(Self::at(seam)),
         }
@@ -253,7 +293,12 @@ impl Decode for Decoder<'_> {
     fn restart(&mut self, offset: u64) {
         match self {
             Decoder::Ntrace(decoder) => decoder.restart(offset),
-            Decoder::Etrace(decoder, _) => decoder.restart(offset),
+            Decoder::Etrace(decoder, tie) => {
+                decoder.restart(offset);
+                if let Some(tie) = tie {
+                    tie.set_state(&TieState::default());
+                }
+            }
             Decoder::Tandem(_) => {}
         }
     }
@@ -269,7 +314,7 @@ impl Decode for Decoder<'_> {
     fn hint(&mut self, seam: &Seam) {
         match (self, seam) {
             (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.hint(seam),
-            (Decoder::Etrace(decoder, _), Seam::Etrace(seam)) => decoder.hint(seam),
+            (Decoder::Etrace(decoder, _), Seam::Etrace(seam, _)) => decoder.hint(seam),
             _ => {}
         }
     }
@@ -285,8 +330,43 @@ impl Decode for Decoder<'_> {
     fn at(seam: &Seam) -> u64 {
         match seam {
             Seam::Ntrace(seam) => seam.at(),
-            Seam::Etrace(seam) => seam.at(),
+            Seam::Etrace(seam, _) => seam.at(),
             Seam::Tandem(at) => *at,
+        }
+    }
+
+    fn pass(&mut self, bytes: &[u8]) -> usize {
+        let mut nothing = Nothing;
+        let Decoder::Etrace(decoder, Some(tie)) = self else {
+            return self.feed_batch(bytes, Batch::of_each(&mut nothing));
+        };
+        let mut tied = tie.to(nothing);
+        let mut batch = Batch::of_each(&mut tied);
+        let used = decoder.feed(bytes, &mut batch);
+        batch.flush();
+        used
+    }
+
+    fn leave_open(seam: &mut Seam) {
+        // Only accesses refer to what was long before.
+        if let Seam::Etrace(seam, Some(_)) = seam {
+            etrace::Decoder::leave_open(seam);
+        }
+    }
+
+    fn is_open(seam: &Seam) -> bool {
+        match seam {
+            Seam::Etrace(seam, _) => etrace::Decoder::is_open(seam),
+            _ => false,
+        }
+    }
+
+    fn complete(seam: &mut Seam, before: &Seam) -> bool {
+        match (seam, before) {
+            (Seam::Etrace(seam, _), Seam::Etrace(before, _)) => {
+                etrace::Decoder::complete(seam, before)
+            }
+            _ => true,
         }
     }
 

@@ -329,6 +329,15 @@ impl Settings {
         }
     }
 
+    /// Whether it has data trace with requests and their responses.
+    #[must_use]
+    pub fn has_split_data(&self) -> bool {
+        match self {
+            Settings::Etrace(config) => config.data.is_some_and(|data| data.split),
+            Settings::Ntrace(_) | Settings::Tandem(_) => false,
+        }
+    }
+
     /// Its data packets are in a file of their own.
     pub fn separate_data(&mut self) {
         if let Settings::Etrace(config) = self

@@ -216,11 +216,11 @@ impl Trace {
     }
 
     /// Whether decoding on so many threads pays. What a group of a tandem trace
-    /// means depends on all groups before it.
+    /// means depends on all groups before it, and so does the response to a request.
     #[must_use]
     pub fn is_for_threads(&self, threads: usize) -> bool {
-        // Accesses are assigned to instructions in their order.
-        !self.settings.has_data() && self.format() != Format::Tandem && self.is_worth(threads)
+        let in_order = self.settings.has_split_data() || self.format() == Format::Tandem;
+        !in_order && self.is_worth(threads)
     }
 
     /// Whether it can be held as a whole, and is worth so many threads.

@@ -15,6 +15,10 @@ pub(crate) struct DataSource {
     pub(crate) outstanding: Outstanding,
     /// Packets are of no use until the next synchronisation.
     pub(crate) lost: bool,
+    /// What the history does not know may be known to a decoder that began earlier.
+    open: bool,
+    /// Such a base was needed.
+    lacked: bool,
 }
 
 impl DataSource {
@@ -22,6 +26,27 @@ impl DataSource {
     pub(crate) fn lose(&mut self) {
         self.history.clear();
         self.lost = true;
+        self.open = false;
+    }
+
+    /// The decoder began in the middle of the stream, and is synchronised. An encoder
+    /// need not start afresh there, though 7.1.3 has it that way.
+    pub(crate) fn leave_open(&mut self) {
+        self.open = true;
+    }
+
+    /// Whether the history may lack something.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.open || self.lacked
+    }
+
+    /// Takes over what is lacking from a decoder that began earlier; whether it was not
+    /// needed.
+    pub(crate) fn complete(&mut self, before: &DataSource) -> bool {
+        if core::mem::take(&mut self.open) {
+            self.history.complete(&before.history);
+        }
+        !core::mem::take(&mut self.lacked)
     }
 
     /// A synchronisation: the next access of each size comes in full.
@@ -56,6 +81,17 @@ impl DataSource {
 
     /// The access that a packet reports, or its part of one.
     pub(crate) fn packet(
+        &mut self,
+        packet: &DataPacket,
+        config: &Config,
+        data: &DataConfig,
+    ) -> Result<DataAccess, Fault> {
+        let access = self.any(packet, config, data);
+        self.lacked |= self.open && matches!(access, Err(Fault::NoDataBase));
+        access
+    }
+
+    fn any(
         &mut self,
         packet: &DataPacket,
         config: &Config,

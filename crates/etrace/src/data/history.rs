@@ -103,6 +103,21 @@ impl History {
         (address as u16 | (data as u16) << 4) << (size & 3)
     }
 
+    /// Takes over what is not known from a history before this one.
+    pub(super) fn complete(&mut self, before: &History) {
+        let missing = before.known & !self.known;
+        for size in 0..4 {
+            if missing & History::bases(size, true, false) != 0 {
+                self.put_address(before.last_address(size), size);
+            }
+            if missing & History::bases(size, false, true) != 0 {
+                self.put_data(before.last_data(size), size);
+            }
+        }
+        self.add(missing);
+        self.csr = self.csr.or(before.csr);
+    }
+
     /// What is never known.
     pub(super) const NEVER: u16 = 1 << 8;
 

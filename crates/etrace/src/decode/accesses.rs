@@ -5,7 +5,7 @@ use hartrace_flow::{Consumer, DataGap, Event, Mark};
 
 use super::source::Source;
 use super::{Bytes, Ctx, Settings};
-use crate::encapsulation::Head;
+use crate::encapsulation::{Head, window};
 use crate::{DataPacket, Fault};
 
 impl Source {
@@ -21,7 +21,7 @@ impl Source {
             return 0;
         };
         if !self.wants_data() {
-            return 0;
+            return skipped(from);
         }
         let values = out.looks_at_values();
         let batch = &mut self.batch;
@@ -38,9 +38,10 @@ impl Source {
         let (Some(layout), Some(config)) = (&settings.data, &settings.config.data) else {
             return;
         };
-        let wants = self.wants_data();
-        let transfers = settings.transfers.as_ref().filter(|_| wants);
-        if let Some(transfers) = transfers
+        if !self.wants_data() {
+            return;
+        }
+        if let Some(transfers) = &settings.transfers
             && let batch = &mut self.batch
             && let Some(access) = self.data.transfer(bytes.padded(), transfers, batch)
         {
@@ -48,7 +49,6 @@ impl Source {
             return;
         }
         let access = match DataPacket::read(bytes.get(), layout, &self.data.outstanding) {
-            Ok(_) if !wants => return,
             Ok(packet) => self.data.packet(&packet, &settings.config, config),
             Err(fault) => Err(fault),
         };
@@ -91,4 +91,13 @@ impl Source {
             self.track.event(&Event::Mark(Mark::Sync(0)), cx.out);
         }
     }
+}
+
+/// Packets that `head` fits at the front of the bytes: how many bytes they are.
+fn skipped((head, bytes): (&Head, &[u8])) -> usize {
+    let mut at = 0;
+    while let Some(packet) = window(bytes, at).and_then(|window| head.open(window)) {
+        at += packet.len;
+    }
+    at
 }

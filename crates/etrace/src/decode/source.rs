@@ -222,6 +222,18 @@ impl decode::Source<ETrace> for Source {
     fn is_anchored(&self) -> bool {
         self.anchored
     }
+
+    fn leave_open(state: &mut State) {
+        state.data.leave_open();
+    }
+
+    fn is_open(state: &State) -> bool {
+        state.data.is_open()
+    }
+
+    fn complete(state: &mut State, before: &State) -> bool {
+        state.data.complete(&before.data)
+    }
 }
 
 /// The same context, without a predictor.

@@ -309,6 +309,19 @@ impl SlicePlans {
         }
     }
 
+    /// The runs of the same.
+    pub(super) fn runs_of(&self, held: Held) -> Vec<Run> {
+        let Held::Slice { plan, next } = held else {
+            return Vec::new();
+        };
+        let plan = self.plans.get(plan as usize);
+        let mut runs = plan.map_or(Vec::new(), |plan| plan.runs.to_vec());
+        if let Some(last) = runs.last_mut() {
+            last.next = next;
+        }
+        runs
+    }
+
     /// The plan with this number, of which the last run went to `next`.
     #[inline(always)]
     pub(super) fn plan(&mut self, number: u32, next: u64) -> Option<&SlicePlan> {

@@ -387,6 +387,48 @@ fn what_waits_is_bounded() {
     assert!(count > MOST_HELD as u64);
 }
 
+/// Another goes on from the state between any two events.
+#[test]
+fn another_goes_on() {
+    let image = image();
+    let events = [
+        access(Load, 0x10),
+        run(0, 2),
+        run(2, 1),
+        run(1, 1),
+        SYNC,
+        access(Store, 0x14),
+        access(Load, 0x18),
+        access(Store, 0x1c),
+        SYNC,
+        run(0, 2),
+        run(2, 1),
+        access(Load, 0x20),
+        SYNC,
+    ];
+    let hart = HartId(3);
+    let tape = |cut: Option<usize>| {
+        let mut tape = Tape::default();
+        let mut tie = Tie::new(&image, reported(true), REASON);
+        for (at, event) in events.iter().enumerate() {
+            if cut == Some(at) {
+                let mut other = tie.another();
+                other.set_state(&tie.state());
+                assert_eq!(other.state(), tie.state());
+                tie = other;
+            }
+            let _ = tie.to(&mut tape).event(hart, event);
+        }
+        tie.to(&mut tape).finish();
+        (tape.0, tie.state())
+    };
+    let (whole, end) = tape(None);
+    assert_eq!(end, TieState::default());
+    for (cut, event) in events.iter().enumerate() {
+        assert_eq!(tape(Some(cut)).0, whole, "before {event:?}");
+    }
+}
+
 /// The load or store of an event.
 fn plain(event: &Event) -> Option<(PlainForm, PlainValues)> {
     let Event::Access(data) = event else {

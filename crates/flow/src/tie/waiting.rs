@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What is known of one hart.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Hart {
     pub(super) space: SpaceId,
     /// Accesses that no instruction has taken, if not all of them are plain.
@@ -34,7 +34,7 @@ pub(super) struct Hart {
 }
 
 /// What is held back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Held {
     /// The runs of a plan, of which the last went to `next`.
     Slice { plan: u32, next: u64 },
@@ -61,6 +61,12 @@ impl<T> Default for Row<T> {
             items: Vec::new(),
             head: 0,
         }
+    }
+}
+
+impl<T: Copy + PartialEq> PartialEq for Row<T> {
+    fn eq(&self, other: &Row<T>) -> bool {
+        self.all() == other.all()
     }
 }
 
@@ -166,7 +172,7 @@ impl<T: Copy> Row<T> {
 }
 
 /// Plain accesses that wait.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PlainRow {
     forms: Row<PlainForm>,
     /// None if none of the accesses came with values.
@@ -327,27 +333,32 @@ impl Hart {
         }
     }
 
-    /// Holds the runs of all slices back in this way: the plans are about to be forgotten.
-    #[cold]
-    pub(super) fn detach_all(&mut self, plans: &mut SlicePlans) {
-        let mut runs = Row::default();
-        for held in self.held.all_mut() {
-            match *held {
-                Held::Slice { .. } => {
-                    let Some(plan) = plans.of(*held) else {
-                        continue;
-                    };
-                    runs.extend(&plan.runs);
-                    *held = Held::Runs(plan.runs.len());
-                }
+    /// The same with the runs of all slices held back in this way, and nothing that has
+    /// left.
+    pub(super) fn detached(&self, plans: &SlicePlans) -> Hart {
+        let mut hart = Hart {
+            space: self.space,
+            waiting: self.waiting.clone(),
+            plain: self.plain.clone(),
+            syncs: self.syncs.iter().map(|sync| sync - self.taken).collect(),
+            events: self.events.clone(),
+            loose: self.loose,
+            gap: self.gap,
+            ..Hart::default()
+        };
+        let mut runs = self.runs.all();
+        for &held in self.held.all() {
+            match held {
+                Held::Slice { .. } => hart.hold_runs(&plans.runs_of(held)),
                 Held::Runs(len) => {
-                    runs.extend(self.runs.first(len));
-                    self.runs.drop(len);
+                    let (own, others) = runs.split_at(len.min(runs.len()));
+                    hart.hold_runs(own);
+                    runs = others;
                 }
-                Held::Event => {}
+                Held::Event => hart.held.push(held),
             }
         }
-        self.runs = runs;
+        hart
     }
 
     /// The response to the oldest request with its id.

@@ -2,9 +2,11 @@
 
 use std::hint::black_box;
 
+use hartrace_capture::shard::Sharding;
+use hartrace_capture::trace::Settings;
 use hartrace_etrace::{Config, DataConfig, Decoder, Encoder, Version};
 use hartrace_flow::encode::Sink;
-use hartrace_flow::{Effects, HartId, Observer, Port, Step, Straights, Wants};
+use hartrace_flow::{Decode as _, Effects, HartId, Observer, Port, Step, Straights, Wants};
 
 use super::{Bytes, Count, corruption, decode};
 use crate::bench::Bench;
@@ -15,6 +17,7 @@ const INSNS: u64 = 20_000_000;
 
 /// Names of rows that are compared.
 const COUNTED: &str = "decode to a counter";
+const THREADS: &str = "the same on 2 threads";
 const WITHOUT: &str = "without data trace";
 
 /// Instruction trace, as a writer of files makes it.
@@ -136,6 +139,7 @@ fn measure_decoding(
     [bytes, pieces, without]: [&[u8]; 3],
     accesses: u64,
 ) {
+    let settings = Settings::Etrace(with.clone());
     let mut bench = Bench::new("accesses");
     for (name, bytes, values) in [
         (COUNTED, pieces, false),
@@ -152,6 +156,18 @@ fn measure_decoding(
             Some(count.accesses)
         });
     }
+    bench.measure(THREADS, accesses, || {
+        let first = hartrace_capture::trace::Decoder::new(&settings, &program.image).ok()?;
+        let mut all = 0;
+        let give = |part: &mut Count, _| {
+            all += std::mem::take(&mut part.accesses);
+            Ok(())
+        };
+        let sharding = Sharding::new(2);
+        let done = sharding.decode(pieces, || first.another(), Count::default, give);
+        done.ok()?;
+        Some(all)
+    });
     // What all of them contain.
     bench.measure(WITHOUT, accesses, || {
         let mut count = Count::default();
