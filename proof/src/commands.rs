@@ -321,7 +321,7 @@ impl Bench {
                 let (seconds, text) = match timed {
                     Err(error) if index >= ROWS.len() => {
                         let first = error.lines().next().unwrap_or_default();
-                        eprintln!("{}: {first}", row.name);
+                        println!("  {}: {first}", row.name);
                         continue;
                     }
                     timed => timed?,
