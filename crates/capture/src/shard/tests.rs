@@ -94,17 +94,18 @@ fn stream(config: &Config, seed: u64, messages: u64) -> Vec<u8> {
     bytes
 }
 
-fn decode_all(
+/// The events of a stream on so many threads, in pieces of this length, from parts with so
+/// much room.
+fn events_of<D: Decode>(
     bytes: &[u8],
-    config: &Config,
+    decoder: impl Fn() -> D + std::marker::Sync,
     (threads, piece, room): (usize, usize, usize),
 ) -> Vec<(HartId, Event)> {
-    let image = image();
     let all = Mutex::new(Vec::new());
     Sharding { threads, piece }
         .decode(
             bytes,
-            || Decoder::new(config.clone(), &image).unwrap(),
+            decoder,
             || Keep {
                 events: Vec::new(),
                 room,
@@ -116,6 +117,19 @@ fn decode_all(
         )
         .unwrap();
     all.into_inner().unwrap()
+}
+
+fn decode_all(
+    bytes: &[u8],
+    config: &Config,
+    setting: (usize, usize, usize),
+) -> Vec<(HartId, Event)> {
+    let image = image();
+    events_of(
+        bytes,
+        || Decoder::new(config.clone(), &image).unwrap(),
+        setting,
+    )
 }
 
 fn configs() -> Vec<Config> {
@@ -352,28 +366,14 @@ mod etrace {
         bytes
     }
 
-    fn decode_all(
-        bytes: &[u8],
-        (threads, piece, room): (usize, usize, usize),
-    ) -> Vec<(HartId, Event)> {
+    fn decode_all(bytes: &[u8], setting: (usize, usize, usize)) -> Vec<(HartId, Event)> {
         let image = image();
         let config = Config::new(Version::V2_0, Xlen::Rv64);
-        let all = Mutex::new(Vec::new());
-        Sharding { threads, piece }
-            .decode(
-                bytes,
-                || Decoder::new(config.clone(), &image).unwrap(),
-                || Keep {
-                    events: Vec::new(),
-                    room,
-                },
-                |part, _| {
-                    all.lock().unwrap().append(&mut part.events);
-                    Ok(())
-                },
-            )
-            .unwrap();
-        all.into_inner().unwrap()
+        events_of(
+            bytes,
+            || Decoder::new(config.clone(), &image).unwrap(),
+            setting,
+        )
     }
 
     #[test]

@@ -125,25 +125,10 @@ fn stream(afresh: Afresh, seed: u64, entries: u64) -> Vec<u8> {
     bytes
 }
 
-fn decode_all(bytes: &[u8], (threads, piece, room): (usize, usize, usize)) -> Vec<(HartId, Event)> {
+fn decode_all(bytes: &[u8], setting: (usize, usize, usize)) -> Vec<(HartId, Event)> {
     let image = image();
     let settings = Settings::Etrace(config());
-    let all = Mutex::new(Vec::new());
-    Sharding { threads, piece }
-        .decode(
-            bytes,
-            || Decoder::new(&settings, &image).unwrap(),
-            || Keep {
-                events: Vec::new(),
-                room,
-            },
-            |part, _| {
-                all.lock().unwrap().append(&mut part.events);
-                Ok(())
-            },
-        )
-        .unwrap();
-    all.into_inner().unwrap()
+    events_of(bytes, || Decoder::new(&settings, &image).unwrap(), setting)
 }
 
 const SETTINGS: [(usize, usize, usize); 4] = [
