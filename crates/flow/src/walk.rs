@@ -380,7 +380,7 @@ impl Walk {
         if let Some(run) = runs.last() {
             self.last = (run.source(), self.insns);
         }
-        self.give_kept(kept, runs, out);
+        self.give_kept(kept, (runs, stretch.insns), out);
         if next == NOWHERE {
             self.land(blocks, to);
         }
@@ -614,13 +614,21 @@ impl Walk {
         self.pause |= out.runs(self.hart, runs).is_break();
     }
 
+    /// Gives runs that come again, and how many instructions they have.
     #[inline]
-    fn give_kept<C: Consumer>(&mut self, kept: Kept, runs: &[Run], out: &mut C) {
+    fn give_kept<C: Consumer>(&mut self, kept: Kept, runs: (&[Run], u32), out: &mut C) {
+        let (runs, insns) = runs;
+        debug_assert_eq!(runs.iter().map(|run| run.insns).sum::<u32>(), insns);
         if !runs.is_empty() {
             if self.told != self.space {
                 self.tell(out);
             }
-            self.pause |= out.kept_runs(self.hart, kept, runs).is_break();
+            // Whoever only counts need not look at them.
+            let flow = match out.only_counts() {
+                true => out.counted(self.hart, insns.into()),
+                false => out.kept_runs(self.hart, kept, runs),
+            };
+            self.pause |= flow.is_break();
         }
     }
 
@@ -650,7 +658,7 @@ impl Walk {
         self.insns += u64::from(block.insns);
         self.halfwords += u64::from(block.halfwords);
         self.block = next;
-        self.give_kept(blocks.kept(block, taken), runs, out);
+        self.give_kept(blocks.kept(block, taken), (runs, block.insns), out);
         if next == NOWHERE {
             let to = blocks.goes_to(block, taken);
             self.land(blocks, to);
@@ -720,7 +728,7 @@ impl Walk {
             if let Some(run) = runs.last() {
                 self.last = (run.source(), self.insns);
             }
-            self.give_kept(blocks.kept(block, taken), runs, out);
+            self.give_kept(blocks.kept(block, taken), (runs, block.insns), out);
         } else {
             self.give_part(blocks, (block, taken), block.halfwords, out);
         }

@@ -240,6 +240,21 @@ impl Consumer for Batch<'_> {
     fn keeps(&self) -> bool {
         self.keeps
     }
+
+    #[inline]
+    fn only_counts(&self) -> bool {
+        self.counts
+    }
+
+    #[inline]
+    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+        if hart != self.hart {
+            self.flush();
+            self.hart = hart;
+        }
+        self.insns += insns;
+        ControlFlow::Continue(())
+    }
 }
 
 /// The state of a [`Decoder`] between two messages. That of a tandem trace is

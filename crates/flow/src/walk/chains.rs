@@ -99,7 +99,7 @@ impl Walk {
         if let Some(stack) = self.stack.as_mut().filter(|_| chain.calls) {
             stack.follow(runs, blocks.xlen());
         }
-        self.give_kept(blocks.chain_kept(&chain), runs, out);
+        self.give_kept(blocks.chain_kept(&chain), (runs, chain.insns), out);
         true
     }
 }
