@@ -157,7 +157,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "etrace-data",
-        "[ACCESSES] [SEED]: data trace encoded and decoded is every access, every setting",
+        "[ACCESSES] [SEED]: data trace encoded and decoded is every access, every setting, on several threads too",
         hartrace_proof::etrace::data::command,
     ),
     (

@@ -15,6 +15,7 @@ mod truth;
 pub use format::{Counters, Events, Format, Out, Point, Setting, Subjects, points};
 pub use pipe::Pipe;
 pub use recorded::{Recorded, programs};
+pub(crate) use splits::same;
 pub use truth::{
     Behind, Hart, Heard, Item, Judge, Meeting, Pulse, Rules, Told, Truth, What, flag, is_start,
     is_stop,

@@ -156,7 +156,8 @@ impl Consumer for Pausing<'_> {
     }
 }
 
-fn same<E: PartialEq + Debug>(a: &[E], b: &[E]) -> Result<(), String> {
+/// Whether events are the same; otherwise the first that differs.
+pub(crate) fn same<E: PartialEq + Debug>(a: &[E], b: &[E]) -> Result<(), String> {
     if a == b {
         return Ok(());
     }
