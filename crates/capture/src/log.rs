@@ -148,7 +148,11 @@ impl<'a> LogReader<'a> {
                     plain_jumps: options.plain_jumps,
                     ..SpikeOptions::default()
                 };
-                Steps::Spike(SpikeReader::new(spike, options.image))
+                let reader = SpikeReader::new(spike, options.image);
+                Steps::Spike(match isa {
+                    Some(isa) => reader.in_pieces(isa),
+                    None => reader,
+                })
             }
             Kind::SpikeCsv => {
                 let isa = options.isa.or(options.image.and_then(Image::isa));

@@ -1,4 +1,4 @@
-//! Pcs to pieces of straight-line code.
+//! Instructions of a log to pieces of straight-line code.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -22,7 +22,8 @@ const LONGEST: u8 = 64;
 /// Pieces that are handed over together.
 const MOST: usize = 256;
 
-/// Decoded instructions before all are forgotten: about 16 MiB.
+/// Decoded instructions before all are forgotten: about 16 MiB,
+/// 28 MiB of commit logs.
 const ROOM: usize = 1 << 18;
 
 /// Starts that are found without their table.
@@ -54,6 +55,14 @@ pub(super) struct Pieces<'a> {
     /// The last eight digits of their pcs, as little-endian bytes: most lines are compared as
     /// they are.
     digits: Vec<u64>,
+    /// What a commit log has after them.
+    codes: Vec<SpelledCode>,
+    /// It is a commit log: lines have the instructions, too, and system instructions have
+    /// effects that matter. Table jumps lead anywhere, since it may have no program.
+    commits: bool,
+    mode: Mode,
+    /// The instruction that ended the last piece.
+    before: Option<u32>,
     starts: HashMap<u64, Start, FxBuildHasher>,
     /// Starts that were looked up lately, with their pcs.
     lately: Box<[(u64, Start); LATELY]>,
@@ -69,6 +78,51 @@ pub(super) struct Pieces<'a> {
     left: u8,
     /// The first half of its address, and as digits.
     high: (u32, u64),
+}
+
+/// An instruction as Spike spells it after its pc.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpelledCode {
+    /// In the line of a commit: ` (0x00100117)` or ` (0x6289)`.
+    pub(super) commit: Spelled,
+    /// In a line of `-l`: always eight digits.
+    pub(super) listed: Spelled,
+}
+
+impl SpelledCode {
+    fn new(bits: u32) -> SpelledCode {
+        let digits = spell8(bits);
+        let short = match bits & 3 {
+            3 => &digits,
+            _ => digits.split_at(4).1,
+        };
+        SpelledCode {
+            commit: Spelled::new(short),
+            listed: Spelled::new(&digits),
+        }
+    }
+}
+
+/// Up to 16 bytes, the first one lowest. None of them is 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spelled(u128);
+
+impl Spelled {
+    fn new(digits: &[u8]) -> Spelled {
+        let text = b" (0x".iter().chain(digits).chain(b")");
+        Spelled(
+            text.rev()
+                .fold(0, |word, byte| word << 8 | u128::from(*byte)),
+        )
+    }
+
+    /// Its length in bytes if a text starts with it.
+    #[inline(always)]
+    pub(super) fn starts(self, text: [u8; 16]) -> Option<usize> {
+        let beyond = self.0.leading_zeros() & !7;
+        let differs = (u128::from_le_bytes(text) ^ self.0) << beyond;
+        (differs == 0).then_some(16 - beyond as usize / 8)
+    }
 }
 
 /// Straight-line code from an address on: the position of the first instruction,
@@ -89,6 +143,10 @@ impl<'a> Pieces<'a> {
             code: Vec::new(),
             sites: Vec::new(),
             digits: Vec::new(),
+            codes: Vec::new(),
+            commits: false,
+            mode: Mode::M,
+            before: None,
             starts: HashMap::default(),
             // No start has an odd pc.
             lately: Box::new([(1, Start::default()); LATELY]),
@@ -100,6 +158,24 @@ impl<'a> Pieces<'a> {
             left: 0,
             high: (0, word(spell8(0))),
         }
+    }
+
+    /// The same for a log that has the instructions, too. System instructions are in none.
+    pub(super) fn of_commits(image: &'a Image, space: SpaceId, isa: Isa) -> Pieces<'a> {
+        Pieces {
+            commits: true,
+            ..Pieces::new(image, space, isa)
+        }
+    }
+
+    /// The mode of all pieces from now on; there must be none.
+    pub(super) fn in_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// The mode of the pieces.
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// Adds the instruction at `pc` to the open piece if it comes next there.
@@ -135,6 +211,23 @@ impl<'a> Pieces<'a> {
         };
         let same = lines.take(self.left.into());
         let count = same.take_while(|(line, low)| expected(line, **low)).count();
+        self.grow_by(count);
+        count
+    }
+
+    /// How a commit log spells what comes next in the open piece: the second half of the
+    /// address, and what follows it.
+    #[inline]
+    pub(super) fn coming(&self) -> impl Iterator<Item = (u64, SpelledCode)> + '_ {
+        let digits = self.digits.get(self.index..).unwrap_or_default();
+        let codes = self.codes.get(self.index..).unwrap_or_default();
+        let all = digits.iter().copied().zip(codes.iter().copied());
+        all.take(self.left.into())
+    }
+
+    /// Adds so many instructions of those that come next in the open piece.
+    #[inline]
+    pub(super) fn grow_by(&mut self, count: usize) {
         if count > 0 {
             self.index += count;
             self.left -= count as u8;
@@ -142,7 +235,29 @@ impl<'a> Pieces<'a> {
             let end = last.map_or(0, |insn| insn.end);
             self.next = self.open.pc.wrapping_add(end.into());
         }
-        count
+    }
+
+    /// Takes the last instruction out of the open piece, which ends before it.
+    pub(super) fn withdraw<O: Observer>(&mut self, hart: HartId, out: &mut O) -> Option<Site> {
+        let last = *self.last()?;
+        self.index -= 1;
+        self.left += 1;
+        self.next = last.pc;
+        match self.open.count == self.left {
+            true => (self.open.count, self.left) = (0, 0),
+            false => self.end(last.pc, hart, out),
+        }
+        Some(last)
+    }
+
+    /// Forgets the open piece, which has one instruction.
+    pub(super) fn drop_open(&mut self) {
+        (self.open.count, self.left) = (0, 0);
+    }
+
+    /// The instruction that ended the last piece, if one has ended since this was asked.
+    pub(super) fn take_before(&mut self) -> Option<u32> {
+        self.before.take()
     }
 
     /// The last instruction of the open piece.
@@ -159,7 +274,9 @@ impl<'a> Pieces<'a> {
     pub(super) fn end<O: Observer>(&mut self, next: u64, hart: HartId, out: &mut O) {
         let count = core::mem::take(&mut self.open.count) - core::mem::take(&mut self.left);
         let last = self.index.wrapping_sub(1);
-        let branch = self.code.get(last).is_some_and(Placed::is_branch);
+        let insn = self.code.get(last);
+        self.before = insn.map(|insn| insn.bits);
+        let branch = insn.is_some_and(Placed::is_branch);
         let taken = branch && next != self.isa.xlen().wrap(self.next);
         // Masked to the size of the array.
         #[allow(clippy::indexing_slicing)]
@@ -235,7 +352,7 @@ impl<'a> Pieces<'a> {
                 accesses: &[],
                 changes: Changes::NONE,
                 context: Context(0),
-                mode: Mode::M,
+                mode: self.mode,
                 news: None,
             };
             out.straights(hart, &all);
@@ -251,6 +368,7 @@ impl<'a> Pieces<'a> {
             self.code.clear();
             self.sites.clear();
             self.digits.clear();
+            self.codes.clear();
             self.starts.clear();
             self.lately.fill((1, Start::default()));
         }
@@ -267,6 +385,9 @@ impl<'a> Pieces<'a> {
             self.code.push(before);
             self.sites.push(site);
             self.digits.push(word(spell8(at as u32)));
+            if self.commits {
+                self.codes.push(SpelledCode::new(site.bits));
+            }
             start.count += 1;
             at = at.wrapping_add(site.len.into());
             let straight = flow.is_sequential() || matches!(flow, Flow::Branch { .. });
@@ -285,6 +406,7 @@ impl<'a> Pieces<'a> {
         let isa = self.image.fetch(self.space, pc)?.isa;
         let site = Site::fetch(self.image, self.space, pc)?;
         let usual = site.exits != Exits::Trap && matches!(site.len, 2 | 4);
-        (usual && isa == self.isa).then_some(site)
+        let system = self.commits && (site.bits & 0x7f == 0x73 || site.is_table());
+        (usual && !system && isa == self.isa).then_some(site)
     }
 }

@@ -102,6 +102,11 @@ impl Site {
         (self.exits == Exits::Known && self.natural == self.taken).then_some(self.natural)
     }
 
+    /// Whether the program has a table of where it goes.
+    pub(super) const fn is_table(&self) -> bool {
+        matches!(self.flow, Flow::Table { .. })
+    }
+
     /// Whether a trap right after it, or at it, has a known `epc`.
     pub(super) fn has_epc(&self) -> bool {
         self.exits == Exits::Trap || self.successor().is_some()

@@ -1,18 +1,23 @@
 //! Spike's log: `-l`, `--log-commits`, or both. And the logs that cores write after its
 //! example: CVA6, Rocket, BOOM and Dromajo.
 
+use alloc::boxed::Box;
+
 use hartrace_isa::{Isa, Xlen};
 
 use self::effects::Tail;
 use self::line::{Cursor, Form};
+use self::straight::Straightaway;
 use super::entry::{Entry, EntryOptions, EntrySteps, Ground, Hart, MemoryOp, Out, parts};
-use super::lines::{Line, Lines};
+use super::lines::{Line, Lines, split};
+use super::pieces;
 use super::text::HighHalf;
 use super::{LineError, LineErrorKind};
 use hartrace_flow::{Cause, HartId, Image, Mode, Observer};
 
 mod effects;
 mod line;
+mod straight;
 mod write;
 
 pub use write::SpikeWriter;
@@ -107,8 +112,20 @@ impl<'a> SpikeReader<'a> {
                 listing: false,
                 traps: false,
                 handler: None,
+                straight: None,
+                in_pieces: false,
             },
         }
+    }
+
+    /// Code of this instruction set is given many instructions at once
+    /// ([`Observer::straights`]) to observers that want no effects, if there is an image. It
+    /// should be the one by which the observer classifies instructions.
+    #[must_use]
+    pub fn in_pieces(mut self, isa: Isa) -> SpikeReader<'a> {
+        let image = self.log.steps.image();
+        self.log.straight = image.map(|image| Box::new(Straightaway::new(image, isa)));
+        self
     }
 
     /// Whether there were lines of `--log-commits`. Without them the modes and
@@ -133,7 +150,9 @@ impl<'a> SpikeReader<'a> {
         damaged: &mut impl FnMut(LineError),
     ) {
         let parts = parts::<O>();
-        self.read(chunk, &mut Out { to: out, parts }, damaged);
+        let out = &mut Out { to: out, parts };
+        self.log.set_in_pieces(pieces::wanted::<O>(), out);
+        self.read(chunk, out, damaged);
     }
 
     /// The log has ended: gives the last step of each hart and ends the
@@ -146,12 +165,29 @@ impl<'a> SpikeReader<'a> {
 
     fn read(&mut self, chunk: &[u8], out: &mut Out<'_, '_>, damaged: &mut dyn FnMut(LineError)) {
         let SpikeReader { lines, log } = self;
-        lines.feed(chunk, |n, line| log.line(n, line, out, damaged));
+        let mut rest = lines.begin(chunk, |n, line| log.line(n, line, out, damaged));
+        loop {
+            if log.in_pieces {
+                let (number, bytes) = log.expected(rest);
+                lines.pass(number);
+                rest = rest.get(bytes..).unwrap_or_default();
+            }
+            let Some((raw, behind)) = split(rest) else {
+                break;
+            };
+            rest = behind;
+            lines.one(raw, |n, line| log.line(n, line, out, damaged));
+        }
+        lines.keep(rest, |n, line| log.line(n, line, out, damaged));
+        if let Some(straight) = &mut log.straight {
+            straight.hand_over(out);
+        }
     }
 
     fn end(&mut self, out: &mut Out<'_, '_>, damaged: &mut dyn FnMut(LineError)) {
         let SpikeReader { lines, log } = self;
         lines.finish(|n, line| log.line(n, line, out, damaged));
+        log.end_pieces(out);
         log.steps.end(out);
     }
 }
@@ -171,6 +207,10 @@ struct Log<'a> {
     traps: bool,
     /// The next commit of this instruction is the first of a handler.
     handler: Option<u64>,
+    /// For observers that get many instructions at once.
+    straight: Option<Box<Straightaway<'a>>>,
+    /// The observer does, and there is a program.
+    in_pieces: bool,
 }
 
 /// A fault in a line: its kind and the byte.
@@ -183,6 +223,17 @@ struct Commit {
     bits: u32,
     narrow: bool,
     bare: bool,
+}
+
+impl Commit {
+    /// It has no effects that matter to the path of the hart.
+    const fn is_plain(&self) -> bool {
+        !self.bare && !self.is_system()
+    }
+
+    const fn is_system(&self) -> bool {
+        self.bits & 0x7f == 0x73
+    }
 }
 
 impl<'a> Log<'a> {
@@ -198,6 +249,7 @@ impl<'a> Log<'a> {
             Ok(line) => line,
             Err(error) => {
                 damaged(error);
+                self.end_pieces(out);
                 return self.steps.lose(None, out);
             }
         };
@@ -209,12 +261,14 @@ impl<'a> Log<'a> {
             Ok((id, bare)) => (HartId(id), bare),
             Err(kind) => {
                 damaged(LineError::new(number, line, cursor.at(), kind));
+                self.end_pieces(out);
                 return self.steps.lose(None, out);
             }
         };
         if let Err((kind, at)) = self.read(id, bare, &mut cursor, out) {
             damaged(LineError::new(number, line, at, kind));
             if !matches!(kind, LineErrorKind::CodeDiffers(_)) {
+                self.end_pieces(out);
                 self.steps.lose(Some(id), out);
             }
         }
@@ -239,9 +293,17 @@ impl<'a> Log<'a> {
                 narrow,
                 bare,
             };
+            if self.goes_on(id, &commit, out) {
+                return Ok(());
+            }
+            self.end_pieces(out);
             return self.commit(id, &commit, cursor, out);
         }
         let form = cursor.form(bare).map_err(|kind| (kind, cursor.at()))?;
+        // Its commit may go on as the code does.
+        if !matches!(form, Form::Listed { .. }) || !self.steps.commits || self.is_elsewhere(id) {
+            self.end_pieces(out);
+        }
         match form {
             Form::Listed { pc, bits, narrow } => {
                 self.listing = true;
@@ -282,18 +344,103 @@ impl<'a> Log<'a> {
         let handler = self.handler.take_if(|handler| *handler == pc);
         entry.handler = handler.map(|_| Cause::Interrupt(None));
         let mut owed = None;
-        if out.parts.any() || bare || bits & 0x7f == 0x73 {
+        if out.parts.any() || bare || commit.is_system() {
             let op = MemoryOp::of(bits, commit.narrow);
             let mut tail = Tail::new(entry, op, bare);
             tail.read(cursor).map_err(|kind| (kind, cursor.at()))?;
             owed = tail.owed;
             self.traps |= self.entry.trap.is_some();
         }
-        let taken = self.steps.take(&self.entry, out).map_err(|kind| (kind, 0));
+        let taken = self.take(commit, out).map_err(|kind| (kind, 0));
         if owed.is_some() {
             self.hart(id, None)?.0.owe(owed);
         }
         taken
+    }
+
+    /// The instruction of a commit, which is in `entry`.
+    #[inline]
+    fn take(&mut self, commit: &Commit, out: &mut Out<'_, '_>) -> Result<(), LineErrorKind> {
+        let Commit { mode, pc, .. } = *commit;
+        let id = self.entry.hart;
+        // Where harts take turns, pieces do not pay.
+        let straight = self.straight.as_mut().filter(|straight| {
+            let same = self.steps.current().is_some_and(|hart| hart.id == id);
+            self.in_pieces && same && commit.is_plain() && straight.is_of_width(commit.narrow)
+        });
+        let Some(bits) = self.steps.enter(&self.entry, out)? else {
+            return Ok(());
+        };
+        if let Some(straight) = straight
+            && let Some(hart) = self.steps.current()
+            && straight.begin((id, mode), pc, bits, out)
+        {
+            hart.leave();
+            return Ok(());
+        }
+        self.steps.retire(&self.entry, bits, out)
+    }
+
+    /// Whether a commit is where the open piece leads.
+    #[inline]
+    fn goes_on(&mut self, id: HartId, commit: &Commit, out: &mut Out<'_, '_>) -> bool {
+        let Commit { mode, pc, bits, .. } = *commit;
+        let Some(straight) = self.straight.as_mut().filter(|_| self.in_pieces) else {
+            return false;
+        };
+        let plain = commit.is_plain() && self.handler.is_none();
+        if !plain || !straight.is_of_width(commit.narrow) || !straight.leads(id, mode, pc) {
+            return false;
+        }
+        if self.listing
+            && let Some(hart) = self.steps.current()
+        {
+            hart.unlist();
+        }
+        straight.follow(pc, bits, out)
+    }
+
+    /// Lines that say what comes next: how many they are, and their bytes.
+    #[inline]
+    fn expected(&mut self, text: &[u8]) -> (usize, usize) {
+        let Some(straight) = &mut self.straight else {
+            return (0, 0);
+        };
+        let expected = straight.expected(text, self.listing);
+        if self.listing
+            && expected.0 > 0
+            && let Some(hart) = self.steps.current()
+        {
+            hart.unlist();
+        }
+        expected
+    }
+
+    /// Whether the open piece is of another hart.
+    fn is_elsewhere(&self, id: HartId) -> bool {
+        self.straight
+            .as_ref()
+            .is_none_or(|straight| straight.hart() != id)
+    }
+
+    /// Whether the observer gets pieces.
+    fn set_in_pieces(&mut self, wanted: bool, out: &mut Out<'_, '_>) {
+        if !wanted {
+            self.end_pieces(out);
+        }
+        self.in_pieces = wanted && self.straight.is_some();
+    }
+
+    /// From here on not in pieces.
+    #[inline]
+    fn end_pieces(&mut self, out: &mut Out<'_, '_>) {
+        if let Some(straight) = self
+            .straight
+            .as_mut()
+            .filter(|straight| straight.is_ahead())
+        {
+            straight.end(&mut self.steps, out);
+        }
     }
 
     #[cold]

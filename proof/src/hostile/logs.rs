@@ -121,6 +121,31 @@ fn invariant(
     ensure(whole.ended <= 1, || "ended twice".into())
 }
 
+/// Steps alone.
+#[derive(Default)]
+struct Path(Vec<(HartId, Step)>);
+
+impl Observer for Path {
+    const WANTS: Wants = Wants::STEPS;
+
+    fn step(&mut self, hart: HartId, step: &Step, _: &Effects) {
+        self.0.push((hart, *step));
+    }
+}
+
+/// A log of commits gives the same steps one by one and in pieces.
+fn same_steps(text: &[u8], single: SpikeReader<'_>, whole: SpikeReader<'_>) -> Result<(), String> {
+    let read = |mut reader: SpikeReader<'_>| {
+        let (mut path, mut errors) = (Path::default(), Vec::new());
+        reader.feed(text, &mut path, &mut |error| errors.push(error));
+        reader.finish(&mut path, &mut |error| errors.push(error));
+        (path.0, errors)
+    };
+    let ((single, errors), (whole, others)) = (read(single), read(whole));
+    ensure(errors == others, || "other errors in pieces".into())?;
+    ensure(single == whole, || "other steps in pieces".into())
+}
+
 /// Lists of pcs.
 pub(super) fn pc(bytes: &[u8]) -> Result<(), String> {
     let mut input = Input::new(bytes);
@@ -157,6 +182,12 @@ pub(super) fn spike(bytes: &[u8]) -> Result<(), String> {
         max_repeat: 9,
     };
     let image = (choices & 2 != 0).then(|| image(choices & 4 != 0));
+    if let Some(image) = image {
+        let isa = image.isa().unwrap_or(Isa::RV64GC);
+        let single = SpikeReader::new(options, Some(image));
+        let whole = single.clone().in_pieces(isa);
+        same_steps(input.rest(), single, whole)?;
+    }
     // What waited for the line, the traps around it, a repeated instruction.
     invariant(input.rest(), options.max_repeat + 3, |run| {
         let mut reader = SpikeReader::new(options, image);
@@ -177,7 +208,24 @@ pub(super) fn spike_seeds() -> Vec<Vec<u8>> {
     ]
     .iter()
     .map(|t| t.as_bytes().to_vec())
+    .chain([straight_commits()])
     .collect()
+}
+
+/// Commits of the program's first instructions, one after the other, with lines of `-l`.
+fn straight_commits() -> Vec<u8> {
+    let mut text = String::from("\x02");
+    let mut pc = 0x8000_0000;
+    for _ in 0..30 {
+        let Some(code) = image(false).fetch(SpaceId::FIRST, pc) else {
+            break;
+        };
+        let (bits, digits) = (code.bits, 2 * usize::from(code.len));
+        text += &format!("core   0: 0x{pc:016x} (0x{bits:08x}) text\n");
+        text += &format!("core   0: 3 0x{pc:016x} (0x{bits:0digits$x}) x5  0x0\n");
+        pc += u64::from(code.len);
+    }
+    text.into_bytes()
 }
 
 /// Logs of all other formats.

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use hartrace_capture::detect::Kind;
+use hartrace_capture::log::{LogOptions, LogReader};
 use hartrace_flow::{Effects, HartId, Observer, Port, Step, Straights, Wants};
-use hartrace_logs::{PcReader, PcWriter};
+use hartrace_logs::{PcWriter, SpikeWriter};
 
 use super::{Format, Recorded, programs};
 
@@ -93,28 +95,106 @@ pub fn compare_list<F: Format>(
     let mut list = Vec::new();
     let put = |bytes: &[u8]| list.extend_from_slice(bytes);
     let mut writer = PcWriter::new(program.isa.xlen(), put).listing_traps();
-    let mut compared = Compared {
-        insns: program.run(insns, &mut writer, |_| false)?,
-        ..Compared::default()
-    };
+    let insns = program.run(insns, &mut writer, |_| false)?;
     writer.finish();
     drop(writer);
     let name = format!("{} from a list of pcs", program.name);
-    for mut twins in twins::<F>(program, first..first + settings)? {
-        let single = PcReader::new(&program.image);
-        let whole = single.clone().in_pieces(program.isa);
+    let settings = first..first + settings;
+    let compared = compare_reading::<F>(&name, program, (Kind::PcList, &list), settings)?;
+    Ok(Compared { insns, ..compared })
+}
+
+/// The same of a log of the program's commits, with and without the lines of `-l`.
+///
+/// # Errors
+///
+/// The first trace that differs.
+pub fn compare_commits<F: Format>(
+    program: &Recorded,
+    insns: u64,
+    first: u64,
+    settings: u64,
+) -> Result<Compared, String> {
+    let mut log = Vec::new();
+    let put = |bytes: &[u8]| log.extend_from_slice(bytes);
+    let mut writer = SpikeWriter::new(program.isa, put).with_traps();
+    let insns = program.run(insns, &mut writer, |_| false)?;
+    writer.finish();
+    drop(writer);
+    let log = String::from_utf8(log).map_err(|error| error.to_string())?;
+    let commits = only_commits(&log);
+    let listing = with_listing(&log);
+    let mut sum = Compared {
+        insns,
+        ..Compared::default()
+    };
+    let name = format!("{} from a log of commits", program.name);
+    for log in [log, commits, listing] {
+        let settings = first..first + settings;
+        sum.add(compare_reading::<F>(
+            &name,
+            program,
+            (Kind::SpikeLog, log.as_bytes()),
+            settings,
+        )?);
+    }
+    Ok(sum)
+}
+
+/// A log without lines of traps.
+fn only_commits(log: &str) -> String {
+    let lines = log.split_inclusive('\n');
+    lines.filter(|line| listed(line).is_some()).collect()
+}
+
+/// A log with a line of `-l` before each commit.
+fn with_listing(log: &str) -> String {
+    let lines = log.split_inclusive('\n');
+    lines
+        .flat_map(|line| [listed(line).unwrap_or_default(), line.into()])
+        .collect()
+}
+
+/// The line of `-l` that belongs to a commit. It has no mode, and always eight digits.
+fn listed(line: &str) -> Option<String> {
+    let (head, rest) = line.split_once(" (0x")?;
+    let (digits, _) = rest.split_once(')')?;
+    let (core, pc) = head.split_once(": ")?;
+    let (_, pc) = pc.split_once(' ')?;
+    Some(format!("{core}: {pc} (0x{digits:0>8}) text\n"))
+}
+
+/// Traces of a log, read one by one and in pieces.
+fn compare_reading<F: Format>(
+    name: &str,
+    program: &Recorded,
+    (kind, log): (Kind, &[u8]),
+    settings: Range<u64>,
+) -> Result<Compared, String> {
+    let mut compared = Compared::default();
+    for mut twins in twins::<F>(program, settings)? {
         let mut damaged = None;
-        for (mut reader, port) in [(single, &mut twins.single), (whole, &mut twins.whole)] {
+        for (isa, port) in [
+            (None, &mut twins.single),
+            (Some(program.isa), &mut twins.whole),
+        ] {
+            let options = LogOptions {
+                image: Some(&program.image),
+                // Without it, there are no pieces.
+                isa,
+                ..LogOptions::default()
+            };
+            let mut reader = LogReader::new(kind, &options).map_err(|error| error.to_string())?;
             let mut damage = |error| {
                 damaged.get_or_insert(error);
             };
-            reader.feed(&list, &mut Steps(&mut *port), &mut damage);
+            reader.feed(log, &mut Steps(&mut *port), &mut damage);
             reader.finish(&mut Steps(port), &mut damage);
         }
         if let Some(error) = damaged {
             return Err(format!("{name}: {error}"));
         }
-        compared.add(twins.finish(&name)?);
+        compared.add(twins.finish(name)?);
     }
     Ok(compared)
 }
@@ -190,6 +270,7 @@ pub fn command<F: Format>(args: &[String]) -> Result<(), String> {
         let program = Recorded::read(&path)?;
         sum.add(compare::<F>(&program, insns, first, settings)?);
         sum.add(compare_list::<F>(&program, insns, first, settings)?);
+        sum.add(compare_commits::<F>(&program, insns, first, settings)?);
     }
     let Compared {
         insns,
@@ -238,6 +319,25 @@ mod tests {
             let compared = compare_list::<F>(&program, 60_000, index * 12, 12).unwrap();
             assert!(compared.bytes > 0, "{name}");
         }
+    }
+
+    /// As [`all_the_same`], from logs of commits.
+    fn all_commits_the_same<F: Format>() {
+        for (index, name) in (0..).zip(PROGRAMS) {
+            let program = Recorded::named(name).unwrap();
+            let compared = compare_commits::<F>(&program, 20_000, index * 4, 4).unwrap();
+            assert!(compared.bytes > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn ntrace_of_commits_is_the_same_in_pieces_and_in_single_steps() {
+        all_commits_the_same::<NTrace>();
+    }
+
+    #[test]
+    fn etrace_of_commits_is_the_same_in_pieces_and_in_single_steps() {
+        all_commits_the_same::<ETrace>();
     }
 
     #[test]

@@ -32,6 +32,11 @@ struct Waits {
 }
 
 impl Waiting {
+    /// Whether no step waits.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// Gives a step, or keeps it. An observer that wants effects gets every step at
     /// once.
     #[inline]

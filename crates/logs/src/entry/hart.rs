@@ -43,7 +43,7 @@ pub(super) struct Held {
 /// One hart.
 #[derive(Clone, Debug)]
 pub(crate) struct Hart {
-    pub(super) id: HartId,
+    pub(crate) id: HartId,
     /// XLEN is 32.
     pub(super) narrow: bool,
     /// Nothing but a loss since the last loss.
@@ -382,6 +382,44 @@ impl Hart {
         {
             self.shadow.set(*number, *value);
         }
+    }
+
+    /// As [`Hart::retired`] of an instruction without effects that does not wait: what
+    /// comes now is dealt with elsewhere.
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        (self.listed, self.owed, self.settled) = (None, None, None);
+        (self.next, self.unconfirmed, self.shadowed) = (None, false, false);
+        self.effects.clear();
+    }
+
+    /// After [`Hart::leave`]: instructions have been given, the last of them with the bits
+    /// `before`, all in one mode.
+    pub(crate) fn resume(&mut self, before: u32, mode: Mode) {
+        self.before = before;
+        self.mode = Some(mode);
+        self.derived = mode;
+    }
+
+    /// This instruction waits for the next entry.
+    pub(crate) fn wait(&mut self, pc: u64, bits: u32, mode: Mode) {
+        self.insn = Some(Insn {
+            pc,
+            bits,
+            mode,
+            ..Insn::default()
+        });
+    }
+
+    /// No instruction is listed.
+    #[inline]
+    pub(crate) fn unlist(&mut self) {
+        self.listed = None;
+    }
+
+    /// A jump could have gone anywhere: there may have been a trap that nothing shows.
+    pub(crate) fn jumped(&mut self) {
+        self.modes.forget_addresses();
     }
 
     /// Where an instruction goes, by what is known of it and of its registers.

@@ -112,6 +112,11 @@ impl<'a> EntrySteps<'a> {
         self.isa.map_or(Xlen::Rv64, |isa| isa.xlen())
     }
 
+    /// The program.
+    pub(crate) fn image(&self) -> Option<&'a Image> {
+        self.sites.as_ref().map(|sites| sites.image)
+    }
+
     /// The instruction of the image at an address.
     #[must_use]
     pub fn code(&mut self, pc: u64) -> Option<u32> {
@@ -178,6 +183,19 @@ impl<'a> EntrySteps<'a> {
         entry: &Entry,
         out: &mut Out<'_, '_>,
     ) -> Result<(), LineErrorKind> {
+        match self.enter(entry, out)? {
+            Some(bits) => self.retire(entry, bits, out),
+            None => Ok(()),
+        }
+    }
+
+    /// The first half of [`EntrySteps::take`]: gives what waited for the entry. The bits
+    /// of its instruction if that retired and now has to wait ([`EntrySteps::retire`]).
+    pub(crate) fn enter(
+        &mut self,
+        entry: &Entry,
+        out: &mut Out<'_, '_>,
+    ) -> Result<Option<u32>, LineErrorKind> {
         let narrow = entry.xlen.unwrap_or(self.xlen()) == Xlen::Rv32;
         let known = match entry.bits {
             Some(bits) => Some(short(bits)),
@@ -190,9 +208,21 @@ impl<'a> EntrySteps<'a> {
         let (hart, mut ground) = self.with(entry.hart, Some(narrow))?;
         if let Some(trap) = entry.trap {
             hart.trapped(entry, trap, known, &mut ground, out);
-            return Ok(());
+            return Ok(None);
         }
         hart.enter(entry, &mut ground, out);
+        Ok(Some(bits))
+    }
+
+    /// The second half: the instruction of the entry waits for the next one.
+    #[inline]
+    pub(crate) fn retire(
+        &mut self,
+        entry: &Entry,
+        bits: u32,
+        out: &mut Out<'_, '_>,
+    ) -> Result<(), LineErrorKind> {
+        let (hart, ground) = self.with(entry.hart, None)?;
         if let Some(cause) = hart.retired(entry, bits, out.parts) {
             ground.waiting.cause(entry.hart, cause, out.to);
         }
@@ -204,6 +234,15 @@ impl<'a> EntrySteps<'a> {
             return Err(LineErrorKind::CodeDiffers(entry.pc));
         }
         Ok(())
+    }
+
+    /// The hart of the last entry, and nothing if steps wait for more than the next entry.
+    #[inline]
+    pub(crate) fn current(&mut self) -> Option<&mut Hart> {
+        match self.waiting.is_empty() {
+            true => self.harts.get_mut(self.current),
+            false => None,
+        }
     }
 
     /// As [`EntrySteps::settle`].

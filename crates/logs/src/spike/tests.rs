@@ -7,6 +7,7 @@ use alloc::{format, vec};
 use super::*;
 
 mod cores;
+mod straight;
 use crate::tests::{Keep, Told, assert_any_cut, assert_robust, read, whole};
 use hartrace_flow::{
     Access, AccessKind, Cause, CsrWrite, Effects, Mode, RegId, RegWrite, Signal, SpaceId, Step,
