@@ -30,7 +30,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use hartrace_flow::decode::{self, Place, Protocol, Read, Sources};
+use hartrace_flow::decode::{self, Onlooker, Place, Protocol, Read, Sources};
 use hartrace_flow::{Blocks, Consumer, Rules};
 
 use self::modes::Modes;
@@ -312,18 +312,29 @@ impl Protocol for ETrace {
     }
 
     #[inline]
-    fn several<C: Consumer>(sources: &mut Sources<'_, ETrace>, bytes: &[u8], out: &mut C) -> usize {
+    fn several<C: Consumer, L: Onlooker<ETrace>>(
+        sources: &mut Sources<'_, ETrace>,
+        (_, bytes): (u64, &[u8]),
+        (out, _): (&mut C, &mut L),
+    ) -> (usize, ControlFlow<()>) {
+        if L::LOOKS {
+            return (0, ControlFlow::Continue(()));
+        }
         let settings = sources.settings();
         let src = settings.current;
-        let first = bytes.first();
+        let first = bytes.first().filter(|_| settings.modes.data != Some(false));
         let head = first.and_then(|&first| settings.heads.of(Kind::Data, first));
-        let Some(&head) = head.filter(|_| settings.modes.data != Some(false)) else {
-            return 0;
+        let Some(&head) = head else {
+            return (0, ControlFlow::Continue(()));
         };
         let source = sources.with_settings(src);
-        source.map_or(0, |(source, settings)| {
+        let len = source.map_or(0, |(source, settings)| {
             source.transfers((&head, bytes), settings, out)
-        })
+        });
+        match len {
+            0 => (0, ControlFlow::Continue(())),
+            _ => (len, sources.take_pause()),
+        }
     }
 
     #[inline(always)]

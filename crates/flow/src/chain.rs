@@ -171,6 +171,11 @@ impl Chains {
         self.store.len()
     }
 
+    /// The runs appended from a position on.
+    pub(crate) fn since(&self, from: usize) -> &[Run] {
+        self.store.get(from..).unwrap_or_default()
+    }
+
     /// Takes back runs appended too many.
     pub(crate) fn truncate(&mut self, to: usize) {
         self.store.truncate(to);

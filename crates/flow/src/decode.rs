@@ -136,6 +136,28 @@ pub trait Framing: Clone + Debug + Default + PartialEq {
     fn length(piece: &Self::Piece<'_>) -> usize;
 }
 
+/// Sees what a decoder reads, while it decodes: to count messages, they need not be found
+/// twice.
+pub trait Onlooker<P: Protocol> {
+    /// Nothing is shown to one that does not look.
+    const LOOKS: bool = true;
+
+    /// A piece of the stream at this offset.
+    fn piece(&mut self, at: u64, piece: &<P::Framer as Framing>::Piece<'_>);
+
+    /// A message of a source that is so short and plain that its type says all there is to
+    /// count: the number of its type, and its length.
+    fn message(&mut self, kind: u8, source: u16, len: usize);
+}
+
+/// Nobody looks.
+impl<P: Protocol> Onlooker<P> for () {
+    const LOOKS: bool = false;
+
+    fn piece(&mut self, _: u64, _: &<P::Framer as Framing>::Piece<'_>) {}
+    fn message(&mut self, _: u8, _: u16, _: usize) {}
+}
+
 /// What a piece of the stream is to the decoder.
 #[derive(Clone, Copy, Debug)]
 pub enum Read<M> {
@@ -287,13 +309,18 @@ pub trait Protocol: Copy + Debug + PartialEq + Sized {
         None
     }
 
-    /// Decodes messages at the front of the bytes, which start with a message, as many
-    /// as are alike: how many bytes they are. 0 if [`Protocol::read`] has to read the
+    /// Decodes messages at the front of the bytes, which start with a message at this
+    /// offset, as many as are alike: how many bytes they are, and `Break` if a consumer
+    /// asked for a pause. 0 if [`Protocol::quick`] or [`Protocol::read`] has to read the
     /// first. Only speed depends on it.
     #[inline(always)]
-    fn several<C: Consumer>(sources: &mut Sources<'_, Self>, bytes: &[u8], out: &mut C) -> usize {
-        let _ = (sources, bytes, out);
-        0
+    fn several<C: Consumer, L: Onlooker<Self>>(
+        sources: &mut Sources<'_, Self>,
+        (at, bytes): (u64, &[u8]),
+        (out, onlooker): (&mut C, &mut L),
+    ) -> (usize, ControlFlow<()>) {
+        let _ = (sources, at, bytes, out, onlooker);
+        (0, ControlFlow::Continue(()))
     }
 
     /// Hands a message to its source. To be changed where messages concern all
@@ -383,17 +410,40 @@ impl<'a, P: Protocol> Decoder<'a, P> {
         self.framer.position()
     }
 
+    /// What has found the messages so far.
+    #[must_use]
+    pub fn framer(&self) -> &P::Framer {
+        &self.framer
+    }
+
     /// Decodes the next bytes of the stream. Gives the number of bytes used:
     /// all of them, or fewer when the consumer asked for a pause; then go on
     /// with the rest.
     pub fn feed<C: Consumer>(&mut self, bytes: &[u8], out: &mut C) -> usize {
+        self.feed_before(bytes, out, &mut ())
+    }
+
+    /// The same before an onlooker.
+    pub fn feed_before<C: Consumer, L: Onlooker<P>>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut C,
+        onlooker: &mut L,
+    ) -> usize {
         let mut rest = bytes;
         loop {
-            let quick = self.quick(&mut rest, out);
-            let flow = match quick.or_else(|| self.several(&mut rest, out)) {
+            let several = self.several(&mut rest, out, onlooker);
+            let quick = several.or_else(|| match L::LOOKS {
+                true => None,
+                false => self.quick(&mut rest, out),
+            });
+            let flow = match quick {
                 Some(flow) => flow,
                 None => match self.framer.next_piece(&mut rest) {
-                    Some((at, piece)) => self.sources.piece(at, piece, out),
+                    Some((at, piece)) => {
+                        onlooker.piece(at, &piece);
+                        self.sources.piece(at, piece, out)
+                    }
                     None => break,
                 },
             };
@@ -423,17 +473,23 @@ impl<'a, P: Protocol> Decoder<'a, P> {
 
     /// Messages at the front of the bytes that are decoded at once, if there are any.
     #[inline(always)]
-    fn several<C: Consumer>(&mut self, bytes: &mut &[u8], out: &mut C) -> Option<ControlFlow<()>> {
+    fn several<C: Consumer, L: Onlooker<P>>(
+        &mut self,
+        bytes: &mut &[u8],
+        out: &mut C,
+        onlooker: &mut L,
+    ) -> Option<ControlFlow<()>> {
         if self.framer.is_inside() {
             return None;
         }
-        let len = P::several(&mut self.sources, bytes, out);
+        let at = self.framer.position();
+        let (len, flow) = P::several(&mut self.sources, (at, bytes), (out, onlooker));
         if len == 0 {
             return None;
         }
         self.framer.pass(len);
         *bytes = bytes.get(len..).unwrap_or_default();
-        Some(self.sources.take_pause())
+        Some(flow)
     }
 
     /// The stream ends here.
@@ -459,7 +515,7 @@ impl<'a, P: Protocol> Decoder<'a, P> {
 
     /// Goes on from where another decoder of the same stream was.
     pub fn resume(&mut self, seam: &Seam<P>) {
-        self.framer = seam.framer.clone();
+        self.set_framer(seam.framer.clone());
         self.sources.restart(seam.settings.clone());
         self.sources.stray = seam.stray;
         self.sources.set_states(&seam.sources);
@@ -468,8 +524,16 @@ impl<'a, P: Protocol> Decoder<'a, P> {
     /// Forgets everything but the code, and begins at this offset of the
     /// stream: its start, or a place where a message starts.
     pub fn restart(&mut self, offset: u64) {
-        self.framer = P::framer(&self.config).at(offset);
+        self.set_framer(P::framer(&self.config).at(offset));
         self.sources.restart(P::settings(&self.config));
+    }
+
+    /// Goes to another place in the stream.
+    fn set_framer(&mut self, framer: P::Framer) {
+        if framer.position() < self.framer.position() {
+            self.sources.go_back();
+        }
+        self.framer = framer;
     }
 
     /// Whether every source that has sent anything has given a full address

@@ -31,6 +31,14 @@ pub use versions::{Sighting, Since, Spot, Version};
 pub struct SpaceId(u32);
 
 impl SpaceId {
+    pub(crate) const fn of(number: u32) -> SpaceId {
+        SpaceId(number)
+    }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
     /// The space an image starts with.
     pub const FIRST: SpaceId = SpaceId(0);
 

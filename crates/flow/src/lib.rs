@@ -142,4 +142,4 @@ pub use straight::{Amount, News, Placed, Role, Straight, Straights};
 pub use tie::{Tie, TieState, Tied, TiedRuns};
 pub use touch::{Reported, Touch};
 pub use transfer::{StepTransfers, Transfer, TransferSink};
-pub use walk::{Goal, Stop, UNCOUNTED, Walk};
+pub use walk::{Goal, Milestone, Report, Shortcut, Stop, UNCOUNTED, Walk};

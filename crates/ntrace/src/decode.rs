@@ -10,11 +10,13 @@ mod source;
 mod stretch;
 mod sync;
 
-use hartrace_flow::decode::{self, Protocol, Read};
-use hartrace_flow::{HartId, Rules};
+use core::ops::ControlFlow;
+
+use hartrace_flow::decode::{self, Onlooker, Place, Protocol, Read, Source as _, Sources};
+use hartrace_flow::{Consumer, HartId, Rules};
 
 use self::source::Source;
-use crate::message::quick::{self, WORD};
+use crate::message::quick;
 use crate::{Config, Framer, Layout, Message, Piece, StackKind};
 
 /// Reconstructs what harts did from their messages and the program's code.
@@ -118,12 +120,45 @@ impl Protocol for NTrace {
         }
     }
 
+    /// Messages of up to sixteen bytes, until one needs the general path. What repeats at the
+    /// same place is not read again.
     #[inline(always)]
-    fn quick<'m>(settings: &Settings, bytes: &'m [u8]) -> Option<(u16, Message<'m>, usize)> {
-        let (word, _) = bytes.split_first_chunk::<WORD>()?;
-        let word = u64::from_le_bytes(*word);
-        let (message, len) = quick::read(word, &settings.layout)?;
-        Some((message.src, message, len))
+    fn several<C: Consumer, L: Onlooker<NTrace>>(
+        sources: &mut Sources<'_, NTrace>,
+        (at, bytes): (u64, &[u8]),
+        (out, onlooker): (&mut C, &mut L),
+    ) -> (usize, ControlFlow<()>) {
+        // All messages are of source 0.
+        let single = sources.settings().layout.src_width() == 0;
+        let mut used = 0;
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue()
+            && let Some((words, len)) = bytes.get(used..).and_then(quick::whole)
+        {
+            if single
+                && let Some((source, blocks, _)) = sources.with_blocks(0)
+                && source.shortcut(words, blocks, out)
+            {
+                onlooker.message(quick::tcode(words).0, 0, len);
+                flow = source.track().take_pause();
+                used += len;
+                continue;
+            }
+            let Some((message, _)) = quick::read_whole(words, &sources.settings().layout) else {
+                break;
+            };
+            if single && let Some(source) = sources.get(0) {
+                source.expect(words);
+            }
+            onlooker.message(quick::tcode(words).0, message.src, len);
+            let place = Place {
+                at: at + used as u64,
+                len: len as u64,
+            };
+            flow = sources.message(message.src, &message, place, out);
+            used += len;
+        }
+        (used, flow)
     }
 
     /// After any byte with MSEO = 11, whatever it belongs to.

@@ -82,4 +82,4 @@ pub use frame::{Framer, IDLE, MAX_MESSAGE, Piece};
 pub use hartrace_flow::decode::Framing;
 pub use message::{Body, Layout, Message};
 pub use process::{Owner, Process};
-pub use tally::{Extras, Tally};
+pub use tally::{Counter, Extras, Tally};

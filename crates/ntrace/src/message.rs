@@ -440,10 +440,12 @@ impl<'a> Message<'a> {
     }
 }
 
+/// Bits of a count: far above any counter, and far below what could overflow a sum.
+const ICNT_BITS: u32 = 56;
+
 #[inline]
 fn icnt(fields: &mut Fields<'_>) -> Result<u64, Fault> {
-    // Far above any counter, and far below what could overflow a sum.
-    fields.var()?.within(56)
+    fields.var()?.within(ICNT_BITS)
 }
 
 fn btype(fields: &mut Fields<'_>) -> Result<Btype, Fault> {

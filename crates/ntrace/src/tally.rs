@@ -4,9 +4,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use hartrace_flow::Warning;
-use hartrace_flow::decode::Place;
-use hartrace_flow::tally::{self, Tallied};
+use hartrace_flow::decode::{Onlooker, Place};
+use hartrace_flow::tally::{self, Count, Tallied};
 
+use crate::decode::NTrace;
 use crate::message::quick;
 use crate::{Config, Fault, Follower, Framer, Layout, Message, Piece, Tcode};
 
@@ -79,21 +80,122 @@ impl Tallied for Extras {
 
     #[inline(always)]
     fn quick(tally: &mut Tally, at: u64, bytes: &[u8], layout: &Layout) -> Option<usize> {
-        let (word, _) = bytes.split_first_chunk::<8>()?;
-        let word = u64::from_le_bytes(*word);
-        if let Some((tcode, len)) = quick::kind(word, layout) {
-            let bytes = len as u64;
-            tally.message(tcode, 0, Place { at, len: bytes }, false);
-            tally.time(bytes, None);
-            return Some(len);
+        let used = usual(tally, bytes, layout);
+        if used > 0 {
+            return Some(used);
         }
-        let (good, len) = quick::read(word, layout)?;
+        let (words, _) = quick::whole(bytes)?;
+        let (good, len) = quick::read_whole(words, layout)?;
         let place = Place {
             at,
             len: len as u64,
         };
         message(tally, &good, place);
         Some(len)
+    }
+}
+
+/// Counts the messages at the front of the bytes that say nothing beyond their type and
+/// length. Gives the number of their bytes.
+fn usual(tally: &mut Tally, bytes: &[u8], layout: &Layout) -> usize {
+    if !quick::is_plain(layout) {
+        return 0;
+    }
+    let mut counts = [Count::default(); quick::KINDS.len()];
+    let mut used = 0;
+    while let Some(rest) = bytes.get(used..)
+        && let Some((kind, len)) = quick::kind(rest).or_else(|| long(rest, layout))
+        && let Some(count) = counts.get_mut(kind)
+    {
+        count.add(len as u64);
+        used += len;
+    }
+    for (tcode, count) in quick::KINDS.into_iter().zip(counts) {
+        if count.messages > 0 {
+            tally.messages(tcode, 0, count);
+        }
+    }
+    if used > 0 {
+        tally.time(used as u64, None);
+    }
+    used
+}
+
+/// As [`quick::kind`] for a message of more than eight bytes.
+#[inline(never)]
+fn long(bytes: &[u8], layout: &Layout) -> Option<(usize, usize)> {
+    let (words, len) = quick::whole(bytes).filter(|(words, _)| words[1] != 0)?;
+    quick::read_whole(words, layout)?;
+    Some((quick::place(quick::tcode(words))?, len))
+}
+
+/// Counts messages while they are decoded, until it is dropped.
+#[derive(Debug)]
+pub struct Counter<'t> {
+    tally: &'t mut Tally,
+    layout: Layout,
+    /// Plain messages of source 0 that the tally does not have yet, by type.
+    counts: [Count; tally::KINDS],
+    pending: bool,
+}
+
+impl<'t> Counter<'t> {
+    /// One for a trace with this layout.
+    #[must_use]
+    pub fn new(tally: &'t mut Tally, layout: Layout) -> Counter<'t> {
+        Counter {
+            tally,
+            layout,
+            counts: [Count::default(); tally::KINDS],
+            pending: false,
+        }
+    }
+}
+
+impl Onlooker<NTrace> for Counter<'_> {
+    fn piece(&mut self, at: u64, piece: &Piece<'_>) {
+        self.flush();
+        self.tally.piece(at, piece, &self.layout);
+    }
+
+    #[inline(always)]
+    fn message(&mut self, kind: u8, source: u16, len: usize) {
+        match self.counts.get_mut(usize::from(kind)) {
+            Some(count) if source == 0 => {
+                count.add(len as u64);
+                self.pending = true;
+            }
+            _ => self.other(kind, source, len),
+        }
+    }
+}
+
+impl Counter<'_> {
+    #[inline(never)]
+    fn other(&mut self, kind: u8, source: u16, len: usize) {
+        let mut count = Count::default();
+        count.add(len as u64);
+        self.tally.messages(Tcode(kind), source, count);
+        self.tally.time(count.bytes, None);
+    }
+
+    fn flush(&mut self) {
+        if !core::mem::take(&mut self.pending) {
+            return;
+        }
+        for (kind, count) in (0..).zip(&mut self.counts) {
+            let count = core::mem::take(count);
+            if count.messages > 0 {
+                self.tally.messages(Tcode(kind), 0, count);
+                self.tally.time(count.bytes, None);
+            }
+        }
+    }
+}
+
+impl Drop for Counter<'_> {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 

@@ -20,11 +20,17 @@ struct Follow<'a> {
     insns: u64,
     events: u64,
     fault: Option<String>,
+    /// It is only told how many instructions there were.
+    counts: bool,
+    /// Of all events but runs.
+    others: u64,
 }
 
 impl Follow<'_> {
-    const fn new(image: &Image) -> Follow<'_> {
+    const fn new(image: &Image, counts: bool) -> Follow<'_> {
         Follow {
+            counts,
+            others: 0,
             image,
             hash: 0,
             insns: 0,
@@ -64,7 +70,20 @@ impl Consumer for Follow<'_> {
         };
         for field in fields.into_iter().chain([u64::from(hart.0)]) {
             self.hash = (self.hash.rotate_left(5) ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            if !matches!(event, Event::Run(_)) {
+                self.others =
+                    (self.others.rotate_left(5) ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
         }
+        ControlFlow::Continue(())
+    }
+
+    fn only_counts(&self) -> bool {
+        self.counts
+    }
+
+    fn counted(&mut self, _: HartId, insns: u64) -> ControlFlow<()> {
+        self.insns += insns;
         ControlFlow::Continue(())
     }
 }
@@ -85,10 +104,11 @@ pub(super) fn flow<F: Format>(bytes: &[u8]) -> Result<(), String> {
     let mut image = Image::new();
     image.add_raw(SpaceId::FIRST, BASE, input.slice(len), isa);
     let trace = input.rest();
-    let mut results = Vec::new();
-    for chunk in [trace.len().max(1), chunk] {
+    let (mut results, mut sums) = (Vec::new(), Vec::new());
+    let whole = trace.len().max(1);
+    for (chunk, counts) in [(whole, false), (1, false), (chunk, false), (whole, true)] {
         let mut decoder = F::decoder(&config, &image)?;
-        let mut out = Follow::new(&image);
+        let mut out = Follow::new(&image, counts);
         for mut rest in trace.chunks(chunk) {
             while !rest.is_empty() {
                 let used = decoder.feed(rest, &mut out);
@@ -103,10 +123,17 @@ pub(super) fn flow<F: Format>(bytes: &[u8]) -> Result<(), String> {
         if let Some(fault) = out.fault {
             return Err(fault);
         }
-        results.push((out.hash, out.insns, out.events));
+        sums.push((out.insns, out.others));
+        if !counts {
+            results.push((out.hash, out.insns, out.events));
+        }
     }
-    ensure(results.first() == results.last(), || {
-        format!("in chunks of {chunk}: {results:?}")
+    ensure(
+        results.iter().all(|result| Some(result) == results.first()),
+        || format!("in chunks of {chunk}: {results:?}"),
+    )?;
+    ensure(sums.first() == sums.last(), || {
+        format!("only counted: {sums:?}")
     })
 }
 

@@ -2,12 +2,13 @@
 //! storing only what is in flight.
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
-    Consumer, Decode, Effects, HartId, Image, Ingress, IngressSink, Observer, Port, Signal, Step,
-    Wants,
+    Consumer, Decode, Effects, Event, HartId, Image, Ingress, IngressSink, Observer, Port, Signal,
+    Step, Wants,
 };
 
 use super::{Counters, Format, Setting, Told, Truth};
@@ -83,6 +84,9 @@ pub struct Pipe<'i, F: Format> {
     restarts: Rc<RefCell<Vec<(HartId, u64)>>>,
     decoder: F::Decoder<'i>,
     truth: Truth<F>,
+    /// Decodes the same for one who only counts.
+    counting: F::Decoder<'i>,
+    counts: [Sum; 2],
     /// Bytes of chunks, to be drawn.
     chunks: Random,
     chunk: usize,
@@ -101,6 +105,7 @@ impl<'i, F: Format> Pipe<'i, F> {
         let restarts = Rc::default();
         let encoder = F::encoder(&setting.config, wire.clone())?;
         let decoder = F::decoder(&setting.config, image)?;
+        let counting = F::decoder(&setting.config, image)?;
         let tap = Tap {
             encoder,
             wire: wire.clone(),
@@ -115,6 +120,8 @@ impl<'i, F: Format> Pipe<'i, F> {
             restarts,
             decoder,
             truth: Truth::new(setting),
+            counting,
+            counts: [Sum::default(), Sum::default()],
             chunks: Random::new(7),
             chunk: CHUNK,
             keeps: false,
@@ -140,7 +147,9 @@ impl<'i, F: Format> Pipe<'i, F> {
             self.truth.restarts(hart, position);
         }
         let mut bytes = self.wire.0.borrow_mut();
-        feed(&mut self.decoder, &bytes, &mut self.truth);
+        let [counted, sum] = &mut self.counts;
+        feed(&mut self.decoder, &bytes, &mut Summed(sum, &mut self.truth));
+        feed(&mut self.counting, &bytes, counted);
         bytes.clear();
         self.chunk = 1 + self.chunks.below(2 * CHUNK as u64) as usize;
     }
@@ -154,9 +163,15 @@ impl<'i, F: Format> Pipe<'i, F> {
         self.truth.end_of_steps();
         self.port.finish();
         self.pump();
-        self.decoder.finish(&mut self.truth);
+        let [counted, sum] = &mut self.counts;
+        self.decoder.finish(&mut Summed(sum, &mut self.truth));
+        self.counting.finish(counted);
         let counters = F::counters(&self.port.into_sink().encoder);
-        Ok((self.truth.result()?, counters))
+        let told = self.truth.result()?;
+        if counted != sum {
+            return Err(format!("who only counts gets {counted:?}, not {sum:?}"));
+        }
+        Ok((told, counters))
     }
 
     /// Nothing follows: the trace.
@@ -164,6 +179,54 @@ impl<'i, F: Format> Pipe<'i, F> {
     pub fn into_bytes(mut self) -> Vec<u8> {
         self.port.finish();
         self.wire.0.take()
+    }
+}
+
+/// What one who only counts gets to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sum {
+    insns: u64,
+    traps: u64,
+    gaps: u64,
+    others: u64,
+}
+
+impl Sum {
+    fn add(&mut self, event: &Event) {
+        match event {
+            Event::Run(run) => self.insns += u64::from(run.insns),
+            Event::Trap(_) => self.traps += 1,
+            Event::Gap(_) => self.gaps += 1,
+            // Of runs that are not given.
+            Event::Code(_) => {}
+            _ => self.others += 1,
+        }
+    }
+}
+
+impl Consumer for Sum {
+    fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+        self.add(event);
+        ControlFlow::Continue(())
+    }
+
+    fn only_counts(&self) -> bool {
+        true
+    }
+
+    fn counted(&mut self, _: HartId, insns: u64) -> ControlFlow<()> {
+        self.insns += insns;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Sums up what another consumer gets.
+struct Summed<'s, C>(&'s mut Sum, &'s mut C);
+
+impl<C: Consumer> Consumer for Summed<'_, C> {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        self.0.add(event);
+        self.1.event(hart, event)
     }
 }
 

@@ -156,6 +156,17 @@ impl Counting {
         }
     }
 
+    /// What counts while messages of N-Trace are decoded, and what finds them in what comes
+    /// then.
+    pub(super) fn counter(&mut self) -> Option<(ntrace::Counter<'_>, &mut ntrace::Framer)> {
+        match &mut self.0 {
+            Kinds::Ntrace(config, framer, tally) => {
+                Some((ntrace::Counter::new(tally, config.layout()), framer))
+            }
+            _ => None,
+        }
+    }
+
     /// The stream ends.
     #[must_use]
     pub fn finish(self) -> Census {

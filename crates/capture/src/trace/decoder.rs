@@ -1,6 +1,6 @@
 //! A decoder for a trace of any format.
 
-use super::{Settings, SettingsError, TandemDecoder};
+use super::{Counting, Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
 use hartrace_flow::decode::Nothing;
 use hartrace_flow::{
@@ -80,6 +80,27 @@ impl<'a> Decoder<'a> {
                 return done;
             }
         }
+    }
+
+    /// As [`Decode::feed`]; what is used is also counted.
+    pub fn feed_counting(
+        &mut self,
+        bytes: &[u8],
+        out: &mut dyn Consumer,
+        counting: &mut Counting,
+    ) -> usize {
+        if let Decoder::Ntrace(decoder) = self
+            && let Some((mut counter, framer)) = counting.counter()
+        {
+            let mut out = Batch::new(out);
+            let used = decoder.feed_before(bytes, &mut out, &mut counter);
+            out.flush();
+            framer.clone_from(decoder.framer());
+            return used;
+        }
+        let used = self.feed_any(bytes, out);
+        counting.feed(bytes.get(..used).unwrap_or(bytes));
+        used
     }
 
     /// The same where accesses, if there are any, are not assigned.

@@ -486,13 +486,14 @@ impl Trace {
                 let length = counting.as_ref().map_or(STEP, |_| Growth::step(done, STEP));
                 let (step, others) = chunk.split_at(length.min(chunk.len()));
                 chunk = others;
-                if let Some(counting) = &mut counting {
-                    counting.feed(step);
-                }
                 let mut rest = step;
                 while !rest.is_empty() {
+                    let used = match &mut counting {
+                        Some(counting) => decoder.feed_counting(rest, &mut watch, counting),
+                        None => decoder.feed(rest, &mut watch),
+                    };
                     // A pause comes after a message, so there is one at least.
-                    let used = decoder.feed(rest, &mut watch).max(1);
+                    let used = used.max(1);
                     if watch.ended {
                         return Err(Halt::Ended);
                     }
@@ -580,8 +581,7 @@ impl Trace {
         let mut watch = Watch::new(out, None);
         let mut bytes = 0;
         self.input.chunks(|chunk| {
-            counting.feed(chunk);
-            decoder.feed(chunk, &mut watch);
+            decoder.feed_counting(chunk, &mut watch, &mut counting);
             bytes += chunk.len() as u64;
             progress(bytes);
             Ok::<(), InputError>(())
@@ -641,9 +641,11 @@ impl Trace {
             });
         } else {
             self.input.chunks(|chunk| {
-                counting.feed(chunk);
-                if let Some(decoder) = &mut decoder {
-                    decoder.feed(chunk, &mut watch);
+                match &mut decoder {
+                    Some(decoder) => {
+                        decoder.feed_counting(chunk, &mut watch, &mut counting);
+                    }
+                    None => counting.feed(chunk),
                 }
                 bytes += chunk.len() as u64;
                 progress(bytes);

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::{Blocks, Kind};
-use crate::stretch::{self, Found, Name, Returns, Stretch};
+use super::{BlockId, Blocks, Kind};
+use crate::stretch::{self, Found, Key, Name, Returns, Shortcut, Stretch, Way};
 use crate::{Kept, ReturnStack, Run, SpaceId};
 
 impl Blocks<'_> {
@@ -94,6 +94,74 @@ impl Blocks<'_> {
             }
             id = self.follow(space, id, taken);
         }
+    }
+
+    /// The shortcut of a message at a block, if it is known there.
+    #[inline(always)]
+    pub(crate) fn shortcut(&self, key: Key, start: BlockId) -> Option<&Shortcut> {
+        self.stretches.shortcut(key, start)
+    }
+
+    /// A message that reports outcomes only has been repeated.
+    #[inline]
+    pub(crate) fn earn(&mut self) {
+        self.stretches.earn();
+    }
+
+    /// Whether it pays to look for shortcuts of messages that report outcomes only.
+    #[must_use]
+    #[inline]
+    pub const fn outcomes_repeat(&self) -> bool {
+        self.stretches.outcomes_repeat()
+    }
+
+    /// As [`Stretches::keep_way`](crate::stretch::Stretches::keep_way).
+    #[inline(never)]
+    pub(crate) fn keep_way(&mut self, message: (Key, u64), way: &Way, space: SpaceId) {
+        self.stretches.keep_way(message, way, space);
+    }
+
+    /// Forgets where messages led: decoding goes on at an earlier moment, when code may have
+    /// been another one.
+    pub(crate) fn forget_shortcuts(&mut self) {
+        self.stretches.forget_shortcuts();
+    }
+
+    /// As [`Stretches::keep_shortcut`](crate::stretch::Stretches::keep_shortcut).
+    #[inline(never)]
+    pub(crate) fn keep_shortcut(
+        &mut self,
+        message: (Key, u64),
+        stretch: &Stretch,
+        end: (u64, BlockId),
+    ) {
+        self.stretches.keep_shortcut(message, stretch, end);
+    }
+
+    /// A message reports so many outcomes from a block on, the oldest lowest: where it comes
+    /// again, it is kept.
+    #[inline(never)]
+    pub(crate) fn meet_outcomes(
+        &mut self,
+        space: SpaceId,
+        (bytes, start): (u64, BlockId),
+        (outcomes, count): (u64, u8),
+    ) {
+        if count >= 64 || !self.stretches.wants_shortcut(bytes, start) {
+            return;
+        }
+        let way = self.gather(space, start, count, &mut |at, _| outcomes >> at & 1 != 0);
+        if way.used == count && count > 0 {
+            let runs = self.chains.since(way.from);
+            self.stretches.keep_outcomes((bytes, start), runs, way.end);
+        }
+        self.chains.truncate(way.from);
+    }
+
+    /// The runs of a shortcut.
+    #[inline]
+    pub(crate) fn shortcut_runs(&mut self, shortcut: &Shortcut) -> (Kept, &[Run]) {
+        self.stretches.shortcut_runs(shortcut)
     }
 
     /// The name of the runs of a stretch.

@@ -79,9 +79,19 @@ impl<'a, P: Protocol> Sources<'a, P> {
         Some((source, &self.settings))
     }
 
+    /// The same with the code.
+    #[inline]
+    pub fn with_blocks(
+        &mut self,
+        number: u16,
+    ) -> Option<(&mut P::Source, &mut Blocks<'a>, &P::Settings)> {
+        let source = self.all.get_mut(usize::from(number))?.as_deref_mut()?;
+        Some((source, &mut self.blocks, &self.settings))
+    }
+
     /// `Break` if a consumer asked for a pause.
     #[inline]
-    pub(super) fn take_pause(&mut self) -> ControlFlow<()> {
+    pub fn take_pause(&mut self) -> ControlFlow<()> {
         for source in self.all.iter_mut().flatten() {
             source.track().take_pause()?;
         }
@@ -227,6 +237,11 @@ impl<'a, P: Protocol> Sources<'a, P> {
         self.stray = None;
         self.all.clear();
         self.set_settings(settings);
+    }
+
+    /// Decoding goes on at an earlier moment.
+    pub(super) fn go_back(&mut self) {
+        self.blocks.forget_shortcuts();
     }
 
     pub(super) fn is_synchronised(&self) -> bool {

@@ -112,7 +112,7 @@ impl Track {
 
     /// After a message: `Break` if the consumer asked for a pause since the last call.
     #[inline(always)]
-    pub(super) fn take_pause(&mut self) -> ControlFlow<()> {
+    pub fn take_pause(&mut self) -> ControlFlow<()> {
         if self.walk.take_pause() | core::mem::take(&mut self.pause) {
             ControlFlow::Break(())
         } else {

@@ -85,6 +85,8 @@ pub struct Sighting {
     pub until: Option<u64>,
     /// It may have been another one.
     pub doubtful: bool,
+    /// It is the same for all harts and contexts, and from then on.
+    pub lasts: bool,
 }
 
 /// Inserts something in order; mostly it is the last.
@@ -130,16 +132,20 @@ impl Sight {
                 space: None,
                 until: last.and_then(time).map(|_| 0),
                 doubtful: false,
+                lasts: false,
             };
         }
         let behind = self
             .changes
             .partition_point(|change| past(change) == Some(true));
         let now = behind.checked_sub(1).and_then(|at| self.changes.get(at));
+        let for_all = self.hart.is_none() && self.context.is_none();
+        let doubtful = now.is_some_and(|change| change.doubtful);
         Sighting {
             space: now.map(|change| change.space),
             until: self.changes.get(behind).and_then(time),
-            doubtful: now.is_some_and(|change| change.doubtful),
+            doubtful,
+            lasts: for_all && behind == self.changes.len() && !doubtful,
         }
     }
 }
@@ -265,15 +271,22 @@ impl Image {
     /// The same, with what is known of it.
     #[must_use]
     pub fn sight(&self, space: SpaceId, pc: u64, spot: &Spot) -> Sighting {
-        let known = |space| Sighting {
+        let known = |space: Option<SpaceId>| Sighting {
             space,
             until: None,
             doubtful: false,
+            lasts: space.is_some(),
         };
         match self.holes.find(pc) {
             None => known(Some(space)),
-            Some(hole) => match hole.sights.iter().find(|sight| sight.is_of(spot)) {
-                Some(sight) => sight.at(spot),
+            Some(hole) => match hole.sights.iter().position(|sight| sight.is_of(spot)) {
+                // Those before it are of other harts and contexts.
+                Some(number) => {
+                    let sighting = hole.sights.get(number).map(|sight| sight.at(spot));
+                    let mut sighting = sighting.unwrap_or(known(None));
+                    sighting.lasts &= number == 0;
+                    sighting
+                }
                 None => known(None),
             },
         }

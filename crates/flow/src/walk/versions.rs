@@ -186,6 +186,7 @@ impl Walk {
         if sighting.until.is_some() || sighting.doubtful {
             self.note(pc, &sighting);
         }
+        self.lasting &= sighting.lasts;
         (self.space, self.block) = self.found(blocks, pc, &sighting);
     }
 

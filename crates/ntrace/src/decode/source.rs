@@ -2,13 +2,14 @@
 
 use hartrace_flow::decode::{self, Clock, Phase, Source as _, Track, TrackState};
 use hartrace_flow::{
-    Blocks, Consumer, Context, Event, History, Mark, NotTaken, Ownership, Reason, Remember,
+    Blocks, Consumer, Context, Event, History, Mark, NotTaken, Ownership, Reason, Remember, Report,
     ReturnStack, Stop, Swaps,
 };
 
 use super::stretch::{End, Trouble, outcomes, reason};
 use super::sync::{FullAddress, start_mark, stop_mark, trap};
 use super::{Ctx, NTrace, Settings};
+use crate::message::quick;
 use crate::{
     Body, Btype, Ending, Fault, ImplicitReturn, Message, OtherTcodes, Owner, Process, Sync, Tcode,
     Timestamps, TraceMode, Version,
@@ -35,6 +36,8 @@ pub struct Source {
     /// A full address, and where there are Ownership messages the one after
     /// it, has been seen: nothing depends on what came before.
     anchored: Anchor,
+    /// The bytes of the message that comes, if they hold all of it.
+    bytes: Option<[u64; 2]>,
 }
 
 /// How much of the state a full address has settled.
@@ -81,6 +84,7 @@ impl decode::Source<NTrace> for Source {
             clock: Clock::default(),
             context: None,
             anchored: Anchor::None,
+            bytes: None,
         }
     }
 
@@ -95,10 +99,11 @@ impl decode::Source<NTrace> for Source {
         message: &Message<'_>,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Reason> {
+        let bytes = core::mem::take(&mut self.bytes);
         let done = if message.tstamp.is_some() && cx.settings.config.timestamps.is_none() {
             Err((Fault::ExtraField, 0))
         } else if self.track.is_running() {
-            self.running(message, cx)
+            self.running(message, bytes, cx)
         } else {
             self.waiting(message, cx)
         };
@@ -171,11 +176,12 @@ impl Source {
     fn running<C: Consumer>(
         &mut self,
         message: &Message<'_>,
+        bytes: Option<[u64; 2]>,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         let limit = cx.settings.config.max_expansion;
         match message.body {
-            Body::HistFull { hist } => self.history(hist, cx)?,
+            Body::HistFull { hist } => self.history(hist, bytes, cx)?,
             Body::HistRepeat { hist, count } => {
                 self.repeat_history(hist, count, limit, cx)?;
             }
@@ -187,16 +193,16 @@ impl Source {
             } => {
                 let end = self.indirect(cx.settings, btype, uaddr);
                 let hist = Some(hist);
-                self.branch(Last { icnt, hist, end }, cx)?;
+                self.branch(Last { icnt, hist, end }, bytes, cx)?;
             }
             Body::IndirectBranch { btype, icnt, uaddr } => {
                 let end = self.indirect(cx.settings, btype, uaddr);
                 let hist = None;
-                self.branch(Last { icnt, hist, end }, cx)?;
+                self.branch(Last { icnt, hist, end }, bytes, cx)?;
             }
             Body::DirectBranch { icnt } => {
                 let (hist, end) = (None, End::Branch);
-                self.branch(Last { icnt, hist, end }, cx)?;
+                self.branch(Last { icnt, hist, end }, bytes, cx)?;
             }
             Body::RepeatBranch { count } => {
                 self.repeat_branch(count, cx)?;
@@ -399,6 +405,52 @@ impl Source {
         self.track.event(&Event::Context(owner), cx.out);
     }
 
+    /// The next message has these bytes, which hold all of it.
+    #[inline]
+    pub(super) fn expect(&mut self, bytes: [u64; 2]) {
+        self.bytes = Some(bytes);
+    }
+
+    /// A message that is known at this place, without reading it. False, and nothing
+    /// happens, if it is not.
+    #[inline(always)]
+    pub(super) fn shortcut<C: Consumer>(
+        &mut self,
+        bytes: [u64; 2],
+        blocks: &mut Blocks<'_>,
+        out: &mut C,
+    ) -> bool {
+        if !self.track.is_running() || self.owed != 0 {
+            return false;
+        }
+        // ResourceFull has neither an address nor a count.
+        let (base, ahead) = match quick::tcode(bytes) == Tcode::RESOURCE_FULL {
+            true if !blocks.outcomes_repeat() => return false,
+            true => (0, 0),
+            false => (self.reference, self.ahead),
+        };
+        let Ok(ahead) = u32::try_from(ahead) else {
+            return false;
+        };
+        let report = Report { bytes, base, ahead };
+        let Some(way) = self.track.walk.take_shortcut(blocks, report, out) else {
+            return false;
+        };
+        let Some(to) = way.jump else {
+            self.ahead += u64::from(way.halfwords);
+            return true;
+        };
+        self.last = Some(Last {
+            icnt: u64::from(way.halfwords) + u64::from(ahead),
+            hist: Some(way.outcomes).filter(|&hist| hist != 0),
+            end: End::Jump(to),
+        });
+        self.ahead = 0;
+        self.reference = to;
+        self.track.confirm();
+        true
+    }
+
     fn indirect(&self, settings: &Settings, btype: Btype, uaddr: u64) -> End {
         let to = settings.config.xlen.wrap(self.reference ^ uaddr << 1);
         match trap(btype) {
@@ -412,9 +464,10 @@ impl Source {
     fn branch<C: Consumer>(
         &mut self,
         message: Last,
+        bytes: Option<[u64; 2]>,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
-        self.count(message, cx)?;
+        self.count_message(message, bytes, cx)?;
         if let End::Jump(to) | End::Trap(_, to) = message.end {
             self.reference = to;
         }
@@ -423,32 +476,55 @@ impl Source {
     }
 
     /// Walks the stretch of a message that has a count.
-    #[inline]
     fn count<C: Consumer>(
         &mut self,
+        message: Last,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
+        self.count_message(message, None, cx)
+    }
+
+    /// The same for a message whose bytes hold all of it, if there are any.
+    #[inline]
+    fn count_message<C: Consumer>(
+        &mut self,
         Last { icnt, hist, end }: Last,
+        bytes: Option<[u64; 2]>,
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         bounded(icnt, 1, cx.settings.config.max_expansion)?;
+        let ahead = u32::try_from(self.ahead).ok().filter(|_| self.owed == 0);
+        let report = bytes.zip(ahead).map(|(bytes, ahead)| Report {
+            bytes,
+            base: self.reference,
+            ahead,
+        });
+        let report = report.map(|report| (report, hist.unwrap_or(0)));
+        let btm = cx.settings.config.mode == TraceMode::Btm;
         if let End::Jump(to) = end
             && self.owed == 0
             && let Some(left) = icnt.checked_sub(self.ahead)
         {
-            let btm = cx.settings.config.mode == TraceMode::Btm;
             let outcomes = hist.unwrap_or(if btm { 0 } else { 1 });
-            if self
-                .track
-                .walk
-                .repeat(cx.blocks, outcomes, left, to, cx.out)
-            {
+            let walk = &mut self.track.walk;
+            let known = match (report, u32::try_from(left)) {
+                (Some(report), Ok(halfwords)) => {
+                    let way = (outcomes, halfwords);
+                    walk.repeat_message(cx.blocks, report, way, to, cx.out)
+                }
+                _ => walk.repeat(cx.blocks, outcomes, left, to, cx.out),
+            };
+            if known {
                 self.ahead = 0;
                 self.track.confirm();
                 return Ok(());
             }
         }
+        let report = report.filter(|_| cx.out.only_counts());
+        let mark = report.map(|_| self.track.walk.mark());
         if end == End::Branch {
             self.direct_stretch(icnt, cx)?;
-        } else if hist.is_none() && cx.settings.config.mode == TraceMode::Btm {
+        } else if hist.is_none() && btm {
             self.stretch(icnt, &mut NotTaken, end, cx)?;
         } else {
             let (bits, count) = outcomes(hist.unwrap_or(1));
@@ -456,6 +532,9 @@ impl Source {
             self.stretch(icnt, outcomes, end, cx)?;
         }
         self.track.confirm();
+        if let (Some(report), Some(mark), End::Jump(to)) = (report, mark, end) {
+            self.track.walk.keep_way(cx.blocks, report, mark, to);
+        }
         Ok(())
     }
 
@@ -476,8 +555,18 @@ impl Source {
 
     /// Outcomes of branches up to right after the last of them.
     #[inline]
-    fn history<C: Consumer>(&mut self, hist: u64, cx: &mut Ctx<'_, '_, C>) -> Result<(), Trouble> {
+    fn history<C: Consumer>(
+        &mut self,
+        hist: u64,
+        bytes: Option<[u64; 2]>,
+        cx: &mut Ctx<'_, '_, C>,
+    ) -> Result<(), Trouble> {
         let (bits, count) = outcomes(hist);
+        if let Some([bytes, 0]) = bytes {
+            self.track
+                .walk
+                .meet_outcomes(cx.blocks, bytes, (bits, count));
+        }
         self.use_up(History::new(bits, count), cx)
     }
 

@@ -548,15 +548,28 @@ fn what_random_bytes_say_comes_back() {
 #[test]
 fn the_short_way_agrees() {
     let mut random = Random::new(41);
-    let (mut taken, mut known) = (0, 0);
+    let (mut taken, mut long, mut known) = (0, 0, 0);
     let mut check = |bytes: &[u8], layout: &Layout, random: &mut Random| {
         // Whatever follows in the stream.
-        let mut word = random.bytes(8);
-        for (to, from) in word.iter_mut().zip(bytes) {
+        let mut words = random.bytes(16);
+        for (to, from) in words.iter_mut().zip(bytes) {
             *to = *from;
         }
-        let word = u64::from_le_bytes(word.try_into().unwrap());
-        if let Some(kind) = quick::kind(word, layout) {
+        let end = words.iter().position(|byte| byte & 3 == 3);
+        let whole = quick::whole(&words);
+        assert_eq!(whole.map(|(_, len)| len), end.map(|at| at + 1));
+        if let Some((whole, _)) = whole.filter(|(_, len)| *len > 8)
+            && let Some((message, len)) = quick::read_whole(whole, layout)
+        {
+            assert_eq!(read(&words[..len], layout), Ok(message), "{words:x?}");
+            let ends = words[..len].iter().filter(|&b| b & 3 == 3).count();
+            assert_eq!((ends, words[len - 1] & 3), (1, 3));
+            long += 1;
+        }
+        let word = u64::from_le_bytes(*words.first_chunk().unwrap());
+        let kind = quick::kind(&words[..8]).filter(|_| quick::is_plain(layout));
+        if let Some((place, len)) = kind {
+            let kind = (quick::KINDS[place], len);
             let (message, len) = quick::read(word, layout).unwrap();
             assert_eq!((message.body.tcode(), len), kind, "{word:x}");
             known += 1;
@@ -586,6 +599,28 @@ fn the_short_way_agrees() {
     }
     assert!(taken > 10_000, "{taken}");
     assert!(known > 300, "{known}");
+    assert!(long > 5_000, "{long}");
+}
+
+/// Messages are told apart by their bytes, whatever follows them.
+#[test]
+fn the_bytes_of_a_message() {
+    let mut stream = [
+        0x70, 0xd0, 0x1d, 0x1d, 0xf8, 0xff, 0xff, 0x0c, 3, 9, 3, 9, 9, 9, 9, 9,
+    ];
+    let found = |stream: &[u8]| quick::whole(stream);
+    assert_eq!(found(&stream), Some(([0xfff8_1d1d_d070, 0], 6)));
+    assert_eq!(found(&stream[..8]), Some(([0xfff8_1d1d_d070, 0], 6)));
+    assert_eq!(found(&stream[..7]), None);
+    (stream[5], stream[6]) = (0xfc, 0xfc);
+    let bytes = [0x0cfc_fcf8_1d1d_d070, 3];
+    assert_eq!(found(&stream), Some((bytes, 9)));
+    assert_eq!(found(&stream[..15]), None);
+    stream[8] = 0;
+    let bytes = [0x0cfc_fcf8_1d1d_d070, 0x3_0900];
+    assert_eq!(found(&stream), Some((bytes, 11)));
+    stream[10] = 0;
+    assert_eq!(found(&stream), None);
 }
 
 #[test]
