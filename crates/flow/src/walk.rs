@@ -11,14 +11,16 @@
 
 mod chains;
 mod part;
+mod shortcuts;
 mod versions;
 mod watch;
 
 use self::part::{locate, trim};
+pub use self::shortcuts::{Milestone, Report, Shortcut};
 pub(crate) use self::versions::Doubts;
 use self::watch::Watch;
 use crate::blocks::{Block, BlockId, Kind, NOWHERE};
-use crate::stretch::{ANY, Key, Name, Way};
+use crate::stretch::{ANY, Name};
 use crate::{
     Blocks, Consumer, Context, Evidence, Exit, Fetched, HartId, Kept, ReturnStack, Run, SpaceId,
     Spot,
@@ -77,29 +79,6 @@ impl Goal {
     }
 }
 
-/// A message, as far as it decides where the walk goes from here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// Its bytes, the first one lowest, which hold all that it says; the second word is 0 if
-    /// it ends in the first.
-    pub bytes: [u64; 2],
-    /// What its address is relative to; 0 if it has none.
-    pub base: u64,
-    /// Halfwords of its count that were walked before it came; 0 if it has none.
-    pub ahead: u32,
-}
-
-/// Where a message led that was known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortcut {
-    /// Halfwords walked.
-    pub halfwords: u32,
-    /// The outcomes as the message has them; 0 if it has none.
-    pub outcomes: u64,
-    /// Where its jump went.
-    pub jump: Option<u64>,
-}
-
 /// A position in the program and the way onwards.
 #[derive(Clone, Debug)]
 pub struct Walk {
@@ -139,28 +118,9 @@ pub struct Walk {
     lasting: bool,
 }
 
-/// Where a walk was before a message.
-#[derive(Clone, Copy, Debug)]
-pub struct Milestone {
-    block: BlockId,
-    insns: u64,
-    halfwords: u64,
-}
-
 /// The count of a walk that is not limited by one: so large that no walk uses
 /// up half of it.
 pub const UNCOUNTED: u64 = u64::MAX;
-
-impl From<Report> for Key {
-    #[inline]
-    fn from(report: Report) -> Key {
-        Key {
-            bytes: report.bytes,
-            base: report.base,
-            ahead: report.ahead,
-        }
-    }
-}
 
 impl Walk {
     /// A walk that stands nowhere until [`Walk::restart`].
@@ -363,136 +323,6 @@ impl Walk {
                 .retrace(blocks, (halfwords, outcomes), to, None, out)
                 .is_some(),
         }
-    }
-
-    /// As [`Walk::repeat`] of what one message says, `told` as it says it: the next time
-    /// [`Walk::take_shortcut`] knows it.
-    #[inline]
-    pub fn repeat_message<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        (report, told): (Report, u64),
-        (outcomes, halfwords): (u64, u32),
-        to: u64,
-        out: &mut C,
-    ) -> bool {
-        let (way, message) = ((halfwords, outcomes), Some((report, told)));
-        halfwords > 0 && self.retrace(blocks, way, to, message, out).is_some()
-    }
-
-    /// Before [`Walk::use_up`] of what one message says, so many outcomes with the oldest
-    /// lowest: the next time but one [`Walk::take_shortcut`] knows it.
-    pub fn meet_outcomes(&self, blocks: &mut Blocks<'_>, bytes: u64, outcomes: (u64, u8)) {
-        if self.done == 0 && self.block != NOWHERE {
-            blocks.meet_outcomes(self.space, (bytes, self.block), outcomes);
-        }
-    }
-
-    /// Before a message that may be kept for those who only count ([`Walk::keep_way`]).
-    #[inline]
-    pub fn mark(&mut self) -> Milestone {
-        self.lasting = true;
-        Milestone {
-            block: if self.done == 0 { self.block } else { NOWHERE },
-            insns: self.insns,
-            halfwords: self.halfwords,
-        }
-    }
-
-    /// After a message that led to a jump, walked in any way since `mark`, `told` the
-    /// outcomes as it says them: the next time [`Walk::take_shortcut`] knows it, if all code
-    /// on the way stays as it is.
-    #[inline]
-    pub fn keep_way(
-        &self,
-        blocks: &mut Blocks<'_>,
-        message: (Report, u64),
-        mark: Milestone,
-        to: u64,
-    ) {
-        // Elsewhere the same block may lead somewhere else.
-        let plain = self.home == SpaceId::FIRST && self.stack.is_none() && !self.alert;
-        let stands = self.done == 0 && self.block != NOWHERE && mark.block != NOWHERE;
-        if plain && stands && self.lasting {
-            self.put_way(blocks, message, mark, to);
-        }
-    }
-
-    #[inline(never)]
-    fn put_way(
-        &self,
-        blocks: &mut Blocks<'_>,
-        (report, told): (Report, u64),
-        mark: Milestone,
-        to: u64,
-    ) {
-        let lengths = (self.insns - mark.insns, self.halfwords - mark.halfwords);
-        let (Ok(insns), Ok(halfwords)) = (lengths.0.try_into(), lengths.1.try_into()) else {
-            return;
-        };
-        if let Some(source) = self.last() {
-            let way = Way {
-                start: mark.block,
-                next: self.block,
-                source,
-                to,
-                insns,
-                halfwords,
-            };
-            blocks.keep_way((report.into(), told), &way, self.space);
-        }
-    }
-
-    /// Goes where a message led before that was decoded at this place. `None`, and nothing
-    /// happens, if it is unknown.
-    #[inline(always)]
-    pub fn take_shortcut<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        report: Report,
-        out: &mut C,
-    ) -> Option<Shortcut> {
-        if self.done != 0 || self.alert {
-            return None;
-        }
-        let known = blocks.shortcut(report.into(), self.block)?;
-        let shortcut = Shortcut {
-            halfwords: known.halfwords,
-            outcomes: known.outcomes,
-            jump: known.jump.then_some(known.to),
-        };
-        let (next, insns) = (known.next, known.insns);
-        let last = (known.source(), self.insns + u64::from(insns));
-        let stacks = known.stacks && self.stack.is_some();
-        if out.only_counts() && !stacks {
-            // The runs are somewhere else in memory: they are not looked at.
-            if let Some(space) = known.space() {
-                if self.home != SpaceId::FIRST || self.stack.is_some() {
-                    return None;
-                }
-                self.space = space;
-            }
-            self.pause |= out.counted(self.hart, insns.into()).is_break();
-        } else {
-            let known = *known;
-            if known.space().is_some() {
-                return None;
-            }
-            let xlen = blocks.xlen();
-            let (kept, runs) = blocks.shortcut_runs(&known);
-            if let Some(stack) = self.stack.as_mut().filter(|_| stacks) {
-                stack.follow(runs, xlen);
-            }
-            self.give_kept(kept, (runs, insns), out);
-        }
-        self.block = next;
-        self.insns += u64::from(insns);
-        self.halfwords += u64::from(shortcut.halfwords);
-        match shortcut.jump {
-            Some(_) => self.last = last,
-            None => blocks.earn(),
-        }
-        Some(shortcut)
     }
 
     /// As [`Walk::repeat`], but to the next jump that the return stack does not know the
