@@ -468,16 +468,16 @@ fn worthwhile<D: Decode>(decoder: &mut D, bytes: &[u8], hint: &D::Seam) -> Optio
         }
         most = most.max(reach);
     }
-    let length = (WELL_WORTH * most).min(bytes.len() / MANY);
-    let length = length.max(WORTH * most);
+    let well = (WELL_WORTH * most).min(bytes.len() / MANY).min(LONGEST);
+    let length = well.max(WORTH * most);
     (length > PIECE).then_some(length)
 }
 
 /// Places from which a seam is looked for.
 const SAMPLES: usize = 3;
 
-/// How many times as much should be decoded as is searched; and where there are still so
-/// many pieces then.
+/// How many times as much should be decoded as is searched at least, and how many times where
+/// there are still so many pieces then.
 const WORTH: usize = 4;
 const WELL_WORTH: usize = 16;
 const MANY: usize = 64;

@@ -393,13 +393,15 @@ pub(crate) fn is_plain(layout: &Layout) -> bool {
     layout.xlen == Xlen::Rv64 && !layout.extend_addr_msb && layout.src_width() == 0
 }
 
-/// The types that [`kind`] knows, with the number of their fields that end with a byte.
+/// The types that [`kind`] knows.
 pub(crate) const KINDS: [Tcode; 4] = [
     Tcode::DIRECT_BRANCH,
     Tcode::INDIRECT_BRANCH,
     Tcode::RESOURCE_FULL,
     Tcode::INDIRECT_BRANCH_HIST,
 ];
+
+/// How many of their fields end with a byte.
 const FIELDS: [u8; 4] = [1, 2, 1, 3];
 
 /// The place of each type in [`KINDS`].
@@ -417,12 +419,15 @@ const PLACES: [u8; 64] = {
 
 /// The place of a type in [`KINDS`].
 pub(crate) fn place(tcode: Tcode) -> Option<usize> {
-    KINDS.into_iter().position(|kind| kind == tcode)
+    let place = PLACES
+        .get(usize::from(tcode.0))
+        .map(|&place| usize::from(place));
+    place.filter(|&place| place < KINDS.len())
 }
 
 /// The type, by its place in [`KINDS`], and the length of the message that [`read`] would
-/// find at the front of a stream, for those who want no more. `None` does not mean that it would find none.
-/// Only for a layout that [`is_plain`].
+/// find at the front of a stream, for those who want no more. `None` does not mean that it
+/// would find none. Only for a layout that [`is_plain`].
 ///
 /// Which type comes next depends on the program, and processors predict it badly: all that
 /// is to be asked of any of them is found out.
