@@ -53,7 +53,7 @@ impl Sharding {
         }
     }
 
-    /// Decodes a whole stream. `decoder` makes a decoder, `part` what takes the
+    /// Decodes a whole stream. `decoder` makes a decoder, `parts` what takes the
     /// events of a piece; `give` gets the parts, filled, in the order of the
     /// stream, always from one thread at a time, and how many bytes of the stream
     /// are done. A part that is full may be given several times; `give` empties
@@ -66,7 +66,7 @@ impl Sharding {
         self,
         bytes: &[u8],
         decoder: impl Fn() -> D + Sync,
-        part: impl Fn() -> P + Sync,
+        parts: impl Parts<D, P>,
         give: impl FnMut(&mut P, usize) -> io::Result<()> + Send,
     ) -> io::Result<()>
     where
@@ -106,7 +106,7 @@ impl Sharding {
             turned: Condvar::new(),
             over: AtomicBool::new(false),
             early: threads * EARLY,
-            part: &part,
+            parts: &parts,
         };
         if pieces == 1 {
             work.run(decoder());
@@ -123,6 +123,24 @@ impl Sharding {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         turn.failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Makes what takes the events of a piece.
+pub trait Parts<D, P>: Sync {
+    /// A part that has taken nothing.
+    fn part(&self) -> P;
+
+    /// The piece is done, by this decoder. It may still turn out to be wrong; then this part
+    /// is dropped.
+    fn done(&self, part: &mut P, decoder: &mut D) {
+        let _ = (part, decoder);
+    }
+}
+
+impl<D, P, F: Fn() -> P + Sync> Parts<D, P> for F {
+    fn part(&self) -> P {
+        self()
     }
 }
 
@@ -146,7 +164,7 @@ struct Work<'w, D: Decode, P, F, G> {
     over: AtomicBool,
     /// Pieces that may wait for their turn.
     early: usize,
-    part: &'w F,
+    parts: &'w F,
 }
 
 /// Whose turn it is to give something out.
@@ -183,7 +201,7 @@ impl<D, P, F, G> Work<'_, D, P, F, G>
 where
     D: Decode,
     P: Gather,
-    F: Fn() -> P + Sync,
+    F: Parts<D, P>,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     /// Does pieces until there are none left.
@@ -322,12 +340,15 @@ where
             work: self,
             piece,
             start: &start,
-            part: spare.unwrap_or_else(self.part),
+            part: spare.unwrap_or_else(|| self.parts.part()),
             state: if right { Stand::First } else { Stand::Waiting },
             done: decoder.position() as usize,
         };
         self.walk(decoder, end, &mut ordered);
-        let Ordered { part, state, .. } = ordered;
+        let Ordered {
+            mut part, state, ..
+        } = ordered;
+        self.parts.done(&mut part, decoder);
         (state != Stand::Wrong).then(|| Done {
             part,
             start,
@@ -502,14 +523,14 @@ struct EndOnPanic<'o, 'w, D, P, F, G>(&'o Work<'w, D, P, F, G>)
 where
     D: Decode,
     P: Gather,
-    F: Fn() -> P + Sync,
+    F: Parts<D, P>,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send;
 
 impl<D, P, F, G> Drop for EndOnPanic<'_, '_, D, P, F, G>
 where
     D: Decode,
     P: Gather,
-    F: Fn() -> P + Sync,
+    F: Parts<D, P>,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     fn drop(&mut self) {
@@ -548,7 +569,7 @@ impl<D, P, F, G> Ordered<'_, '_, D, P, F, G>
 where
     D: Decode,
     P: Gather,
-    F: Fn() -> P + Sync,
+    F: Parts<D, P>,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     /// Gives out what there is, when its turn has come.
@@ -591,7 +612,7 @@ impl<D, P, F, G> Consumer for Ordered<'_, '_, D, P, F, G>
 where
     D: Decode,
     P: Gather,
-    F: Fn() -> P + Sync,
+    F: Parts<D, P>,
     G: FnMut(&mut P, usize) -> io::Result<()> + Send,
 {
     #[inline]

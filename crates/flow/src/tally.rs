@@ -53,6 +53,21 @@ pub struct SourceCount {
 }
 
 impl SourceCount {
+    /// Adds what it sent later.
+    fn append(&mut self, later: SourceCount) {
+        self.all.add_all(later.all);
+        self.syncs += later.syncs;
+        self.longest = self.longest.max(later.longest);
+        self.ended = later.ended || (self.ended && later.span.is_none());
+        self.span = match (self.span, later.span) {
+            (Some((first, before)), Some((next, last))) => {
+                self.longest = self.longest.max(next - before);
+                Some((first, last))
+            }
+            (span, later) => span.or(later),
+        };
+    }
+
     /// Bytes of the stream from one full address to the next, in the mean;
     /// `None` with fewer than two.
     #[must_use]
@@ -95,6 +110,12 @@ pub trait Tallied: Default {
         let _ = (tally, at, bytes, layout);
         None
     }
+}
+
+/// What can be counted in parts of a stream, each for itself.
+pub trait TalliedInParts: Tallied {
+    /// Adds what was counted in the part after this one.
+    fn append(&mut self, later: Self);
 }
 
 /// Kinds of messages that a protocol may have, at most.
@@ -295,6 +316,35 @@ impl<T: Tallied> Tally<T> {
     /// Pieces that are no good messages, by what is wrong with them.
     pub fn faults(&self) -> impl Iterator<Item = (Reason, Count)> + '_ {
         self.faults.values().copied()
+    }
+
+    /// Adds what was counted in the part of the stream after this one. There are no
+    /// timestamps in either.
+    pub fn append(&mut self, later: Tally<T>)
+    where
+        T: TalliedInParts,
+    {
+        for (kind, more) in later.kinds.iter().flatten() {
+            if let Some(known) = self.kinds.get_mut(usize::from(T::number(*kind))) {
+                let (_, count) = known.get_or_insert((*kind, Count::default()));
+                count.add_all(*more);
+            }
+        }
+        for (number, more) in later.sources() {
+            if let Some(source) = self.source(number) {
+                source.append(more);
+            }
+        }
+        for (code, (reason, more)) in later.faults {
+            let start = (reason, Count::default());
+            self.faults.entry(code).or_insert(start).1.add_all(more);
+        }
+        for (code, (warning, more)) in later.warnings {
+            self.warnings.entry(code).or_insert((warning, 0)).1 += more;
+        }
+        self.idle += later.idle;
+        self.untimed += later.untimed;
+        self.extras.append(later.extras);
     }
 
     /// All good messages.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use hartrace_flow::Warning;
 use hartrace_flow::decode::{Onlooker, Place};
-use hartrace_flow::tally::{self, Count, Tallied};
+use hartrace_flow::tally::{self, Count, Tallied, TalliedInParts};
 
 use crate::decode::NTrace;
 use crate::message::quick;
@@ -92,6 +92,14 @@ impl Tallied for Extras {
         };
         message(tally, &good, place);
         Some(len)
+    }
+}
+
+impl TalliedInParts for Extras {
+    fn append(&mut self, later: Extras) {
+        for (tcode, (first, more)) in later.others {
+            self.others.entry(tcode).or_insert((first, 0)).1 += more;
+        }
     }
 }
 
@@ -258,6 +266,64 @@ mod tests {
         assert_eq!((src, source.syncs, source.all.messages), (0, 2, 3));
         assert_eq!(source.interval(), Some(source.longest));
         assert_eq!(tally.kinds().count(), 2);
+    }
+
+    /// Streams of several sources, with full addresses, ends, unknown types and damage, in
+    /// parts that are counted each for itself: together they are the whole.
+    #[test]
+    fn parts_add_up() {
+        let mut random = Random::new(7);
+        let mut layout = Layout::default();
+        for round in 0..200 {
+            layout.src_bits = [0, 2][round % 2];
+            let mut ends = vec![0];
+            let mut bytes = Vec::new();
+            for _ in 0..60 {
+                let icnt = random.bits(12);
+                let body = match random.below(8) {
+                    0 => Body::ProgTraceSync {
+                        sync: Sync(2),
+                        icnt,
+                        faddr: random.bits(40),
+                    },
+                    1 => Body::ProgTraceCorrelation {
+                        evcode: crate::Evcode(0),
+                        icnt,
+                        hist: None,
+                    },
+                    2 => {
+                        // Not a message, or one of any type.
+                        bytes.extend([(random.draw() as u8) & !3, 0x03]);
+                        ends.push(bytes.len());
+                        continue;
+                    }
+                    _ => Body::DirectBranch { icnt },
+                };
+                Message::new(random.below(1 << layout.src_bits) as u16, body)
+                    .write(&layout, &mut bytes);
+                ends.push(bytes.len());
+            }
+            let count = |from: usize, to: usize| {
+                let (mut tally, mut framer) = (Tally::default(), Framer::new().at(from as u64));
+                tally.feed(&mut framer, &bytes[from..to], &layout);
+                tally.finish(&mut framer, &layout);
+                tally
+            };
+            let whole = count(0, bytes.len());
+            let mut sum = Tally::default();
+            let mut from = 0;
+            for end in ends {
+                if random.below(4) == 0 || end == bytes.len() {
+                    sum.append(count(from, end));
+                    from = end;
+                }
+            }
+            assert!(sum.kinds().eq(whole.kinds()));
+            assert!(sum.sources().eq(whole.sources()));
+            assert!(sum.faults().eq(whole.faults()));
+            assert_eq!((sum.idle, sum.stamped), (whole.idle, whole.stamped));
+            assert_eq!(sum.extras.others, whole.extras.others);
+        }
     }
 
     /// Messages of all lengths and what is none, whole and in chunks: the fast path

@@ -6,7 +6,7 @@ use super::{Settings, Warned};
 use groups::GroupCount;
 use hartrace_etrace as etrace;
 use hartrace_flow::decode::Framing as _;
-use hartrace_flow::{Reason, Warning, tally};
+use hartrace_flow::{Consumer, Reason, Warning, tally};
 use hartrace_ntrace as ntrace;
 
 pub use hartrace_etrace::{Branches, Reasons};
@@ -121,7 +121,7 @@ pub struct Bandwidth {
 pub struct Counting(Kinds);
 
 enum Kinds {
-    Ntrace(Box<ntrace::Config>, ntrace::Framer, Box<ntrace::Tally>),
+    Ntrace(Box<MessageCount>),
     Etrace(Box<(etrace::Layout, etrace::Framer, etrace::Tally)>),
     Tandem(Box<GroupCount>),
 }
@@ -131,10 +131,7 @@ impl Counting {
     #[must_use]
     pub fn new(settings: &Settings) -> Counting {
         Counting(match settings {
-            Settings::Ntrace(config) => {
-                let config = Box::new(config.clone());
-                Kinds::Ntrace(config, ntrace::Framer::default(), Box::default())
-            }
+            Settings::Ntrace(config) => Kinds::Ntrace(Box::new(MessageCount::new(config.clone()))),
             Settings::Etrace(config) => {
                 let tally = etrace::Tally::new(etrace::Extras::of(config));
                 let framer = etrace::Framer::of(config.encapsulation);
@@ -147,7 +144,7 @@ impl Counting {
     /// The next bytes of the stream.
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
-            Kinds::Ntrace(config, framer, tally) => tally.feed(framer, chunk, &config.layout()),
+            Kinds::Ntrace(count) => count.feed(chunk),
             Kinds::Etrace(all) => {
                 let (layout, framer, tally) = &mut **all;
                 tally.feed(framer, chunk, layout);
@@ -156,13 +153,15 @@ impl Counting {
         }
     }
 
-    /// What counts while messages of N-Trace are decoded, and what finds them in what comes
-    /// then.
-    pub(super) fn counter(&mut self) -> Option<(ntrace::Counter<'_>, &mut ntrace::Framer)> {
+    /// Whether parts of the stream can be counted each for itself.
+    pub(super) fn is_for_parts(&self) -> bool {
+        matches!(&self.0, Kinds::Ntrace(count) if count.is_for_parts())
+    }
+
+    /// What counts messages of N-Trace.
+    pub(super) fn messages(&mut self) -> Option<&mut MessageCount> {
         match &mut self.0 {
-            Kinds::Ntrace(config, framer, tally) => {
-                Some((ntrace::Counter::new(tally, config.layout()), framer))
-            }
+            Kinds::Ntrace(count) => Some(count),
             _ => None,
         }
     }
@@ -171,10 +170,7 @@ impl Counting {
     #[must_use]
     pub fn finish(self) -> Census {
         match self.0 {
-            Kinds::Ntrace(config, mut framer, mut tally) => {
-                tally.finish(&mut framer, &config.layout());
-                of_ntrace(&tally, &config, framer.position())
-            }
+            Kinds::Ntrace(count) => count.census(),
             Kinds::Etrace(all) => {
                 let (layout, mut framer, mut tally) = *all;
                 tally.finish(&mut framer, &layout);
@@ -182,6 +178,67 @@ impl Counting {
             }
             Kinds::Tandem(count) => count.census(),
         }
+    }
+}
+
+/// Counts messages of N-Trace: those it is given, or those that are decoded.
+#[derive(Clone, Debug)]
+pub struct MessageCount {
+    config: ntrace::Config,
+    framer: ntrace::Framer,
+    tally: ntrace::Tally,
+}
+
+impl MessageCount {
+    fn new(config: ntrace::Config) -> MessageCount {
+        MessageCount {
+            config,
+            framer: ntrace::Framer::default(),
+            tally: ntrace::Tally::default(),
+        }
+    }
+
+    /// Whether parts of the stream can be counted each for itself: what a timestamp stands
+    /// for depends on the ones before.
+    pub(super) fn is_for_parts(&self) -> bool {
+        self.config.timestamps.is_none() && self.tally.stamped == 0
+    }
+
+    /// Begins anew, where this decoder is.
+    pub(super) fn begin(&mut self, decoder: &ntrace::Decoder<'_>) {
+        self.framer.clone_from(decoder.framer());
+        self.tally = ntrace::Tally::default();
+    }
+
+    /// What was counted in the part of the stream after this one.
+    pub(super) fn append(&mut self, later: MessageCount) {
+        self.tally.stamped += later.tally.stamped;
+        self.framer = later.framer;
+        self.tally.append(later.tally);
+    }
+
+    fn feed(&mut self, chunk: &[u8]) {
+        let layout = self.config.layout();
+        self.tally.feed(&mut self.framer, chunk, &layout);
+    }
+
+    /// Counts the messages that this decoder decodes.
+    pub(super) fn decode<C: Consumer>(
+        &mut self,
+        decoder: &mut ntrace::Decoder<'_>,
+        bytes: &[u8],
+        out: &mut C,
+    ) -> usize {
+        let mut counter = ntrace::Counter::new(&mut self.tally, self.config.layout());
+        let used = decoder.feed_before(bytes, out, &mut counter);
+        self.framer.clone_from(decoder.framer());
+        used
+    }
+
+    fn census(mut self) -> Census {
+        let layout = self.config.layout();
+        self.tally.finish(&mut self.framer, &layout);
+        of_ntrace(&self.tally, &self.config, self.framer.position())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A decoder for a trace of any format.
 
+use super::census::MessageCount;
 use super::{Counting, Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
 use hartrace_flow::decode::Nothing;
@@ -13,8 +14,8 @@ use std::ops::ControlFlow;
 /// A decoder of one format or another.
 #[derive(Debug)]
 pub enum Decoder<'a> {
-    /// Of N-Trace.
-    Ntrace(Box<ntrace::Decoder<'a>>),
+    /// Of N-Trace, and what counts the messages that it decodes, if anything does.
+    Ntrace(Box<ntrace::Decoder<'a>>, Option<Box<MessageCount>>),
     /// Of E-Trace, and with data trace what assigns accesses to instructions.
     Etrace(Box<etrace::Decoder<'a>>, Option<Box<Tie<'a>>>),
     /// Of tandem traces.
@@ -30,7 +31,8 @@ impl<'a> Decoder<'a> {
     pub fn new(settings: &Settings, image: &'a Image) -> Result<Decoder<'a>, SettingsError> {
         Ok(match settings {
             Settings::Ntrace(config) => {
-                Decoder::Ntrace(Box::new(ntrace::Decoder::new(config.clone(), image)?))
+                let decoder = ntrace::Decoder::new(config.clone(), image)?;
+                Decoder::Ntrace(Box::new(decoder), None)
             }
             Settings::Etrace(config) => {
                 let mut config = config.clone();
@@ -82,6 +84,32 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// From now on, messages are counted while they are decoded, from each [`Decode::restart`]
+    /// and [`Decode::resume`] on, if that can be done for parts of the stream.
+    pub(super) fn count(&mut self, counting: &mut Counting) -> bool {
+        let Decoder::Ntrace(decoder, count) = self else {
+            return false;
+        };
+        *count = counting
+            .messages()
+            .filter(|messages| messages.is_for_parts())
+            .map(|messages| Box::new(messages.clone()));
+        if let Some(count) = count {
+            count.begin(decoder);
+        }
+        count.is_some()
+    }
+
+    /// What was counted.
+    pub(super) fn take_count(&mut self) -> Option<Box<MessageCount>> {
+        let Decoder::Ntrace(decoder, Some(count)) = self else {
+            return None;
+        };
+        let taken = count.clone();
+        count.begin(decoder);
+        Some(taken)
+    }
+
     /// As [`Decode::feed`]; what is used is also counted.
     pub fn feed_counting(
         &mut self,
@@ -89,13 +117,12 @@ impl<'a> Decoder<'a> {
         out: &mut dyn Consumer,
         counting: &mut Counting,
     ) -> usize {
-        if let Decoder::Ntrace(decoder) = self
-            && let Some((mut counter, framer)) = counting.counter()
+        if let Decoder::Ntrace(decoder, _) = self
+            && let Some(messages) = counting.messages()
         {
             let mut out = Batch::new(out);
-            let used = decoder.feed_before(bytes, &mut out, &mut counter);
+            let used = messages.decode(decoder, bytes, &mut out);
             out.flush();
-            framer.clone_from(decoder.framer());
             return used;
         }
         let used = self.feed_any(bytes, out);
@@ -106,7 +133,8 @@ impl<'a> Decoder<'a> {
     /// The same where accesses, if there are any, are not assigned.
     fn feed_batch(&mut self, bytes: &[u8], mut out: Batch<'_>) -> usize {
         let used = match self {
-            Decoder::Ntrace(decoder) => decoder.feed(bytes, &mut out),
+            Decoder::Ntrace(decoder, None) => decoder.feed(bytes, &mut out),
+            Decoder::Ntrace(decoder, Some(count)) => count.decode(decoder, bytes, &mut out),
             Decoder::Etrace(decoder, _) => decoder.feed(bytes, &mut out),
             Decoder::Tandem(decoder) => decoder.feed(bytes, &mut out),
         };
@@ -127,7 +155,7 @@ impl<'a> Decoder<'a> {
         }
         let mut out = Batch::new(out);
         match self {
-            Decoder::Ntrace(decoder) => decoder.finish(&mut out),
+            Decoder::Ntrace(decoder, _) => decoder.finish(&mut out),
             Decoder::Etrace(decoder, _) => decoder.finish(&mut out),
             Decoder::Tandem(decoder) => decoder.finish(&mut out),
         }
@@ -303,7 +331,7 @@ impl Decode for Decoder<'_> {
 
     fn seam(&self) -> Seam {
         match self {
-            Decoder::Ntrace(decoder) => Seam::Ntrace(Box::new(decoder.seam())),
+            Decoder::Ntrace(decoder, _) => Seam::Ntrace(Box::new(decoder.seam())),
             Decoder::Etrace(decoder, tie) => {
                 let tie = tie.as_ref().map(|tie| Box::new(tie.state()));
                 Seam::Etrace(Box::new(decoder.seam()), tie)
@@ -314,7 +342,12 @@ impl Decode for Decoder<'_> {
 
     fn resume(&mut self, seam: &Seam) {
         match (self, seam) {
-            (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.resume(seam),
+            (Decoder::Ntrace(decoder, count), Seam::Ntrace(seam)) => {
+                decoder.resume(seam);
+                if let Some(count) = count {
+                    count.begin(decoder);
+                }
+            }
             (Decoder::Etrace(decoder, tie), Seam::Etrace(seam, state)) => {
                 decoder.resume(seam);
                 if let (Some(tie), Some(state)) = (tie, state) {
@@ -328,7 +361,12 @@ impl Decode for Decoder<'_> {
 
     fn restart(&mut self, offset: u64) {
         match self {
-            Decoder::Ntrace(decoder) => decoder.restart(offset),
+            Decoder::Ntrace(decoder, count) => {
+                decoder.restart(offset);
+                if let Some(count) = count {
+                    count.begin(decoder);
+                }
+            }
             Decoder::Etrace(decoder, tie) => {
                 decoder.restart(offset);
                 if let Some(tie) = tie {
@@ -341,7 +379,7 @@ impl Decode for Decoder<'_> {
 
     fn is_synchronised(&self) -> bool {
         match self {
-            Decoder::Ntrace(decoder) => decoder.is_synchronised(),
+            Decoder::Ntrace(decoder, _) => decoder.is_synchronised(),
             Decoder::Etrace(decoder, _) => decoder.is_synchronised(),
             Decoder::Tandem(_) => false,
         }
@@ -349,7 +387,7 @@ impl Decode for Decoder<'_> {
 
     fn hint(&mut self, seam: &Seam) {
         match (self, seam) {
-            (Decoder::Ntrace(decoder), Seam::Ntrace(seam)) => decoder.hint(seam),
+            (Decoder::Ntrace(decoder, _), Seam::Ntrace(seam)) => decoder.hint(seam),
             (Decoder::Etrace(decoder, _), Seam::Etrace(seam, _)) => decoder.hint(seam),
             _ => {}
         }
@@ -357,7 +395,7 @@ impl Decode for Decoder<'_> {
 
     fn position(&self) -> u64 {
         match self {
-            Decoder::Ntrace(decoder) => decoder.position(),
+            Decoder::Ntrace(decoder, _) => decoder.position(),
             Decoder::Etrace(decoder, _) => decoder.position(),
             Decoder::Tandem(decoder) => decoder.position(),
         }
@@ -408,7 +446,7 @@ impl Decode for Decoder<'_> {
 
     fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
         match self {
-            Decoder::Ntrace(decoder) => decoder.boundary(bytes, from),
+            Decoder::Ntrace(decoder, _) => decoder.boundary(bytes, from),
             Decoder::Etrace(decoder, _) => decoder.boundary(bytes, from),
             Decoder::Tandem(_) => None,
         }
@@ -416,7 +454,14 @@ impl Decode for Decoder<'_> {
 
     fn another(&self) -> Self {
         match self {
-            Decoder::Ntrace(decoder) => Decoder::Ntrace(Box::new(decoder.another())),
+            Decoder::Ntrace(decoder, count) => {
+                let another = Box::new(decoder.another());
+                let mut count = count.clone();
+                if let Some(count) = &mut count {
+                    count.begin(&another);
+                }
+                Decoder::Ntrace(another, count)
+            }
             Decoder::Etrace(decoder, tie) => {
                 let tie = tie.as_ref().map(|tie| Box::new(tie.another()));
                 Decoder::Etrace(Box::new(decoder.another()), tie)

@@ -1,12 +1,13 @@
 //! Decodes a whole trace: on one thread or several, into one consumer or
 //! several, and counts what was decoded.
 
+use super::census::MessageCount;
 use super::{
     Census, Counting, Decoder, Format, Growth, MAX_WHOLE, SettingsError, Trace, TraceError,
 };
 use crate::detect::{HEAD, detect};
 use crate::input::{Halt, Input, InputError, is_stdin};
-use crate::shard::Sharding;
+use crate::shard::{Parts, Sharding};
 use hartrace_flow::{
     Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Ownership,
     Reason, Run, TiedRuns, Unconfirmed, Warning, boot,
@@ -348,8 +349,24 @@ impl<C: Gather> Gather for Watch<C> {
 }
 
 /// Takes events and does nothing with them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ignore;
+#[derive(Debug, Default)]
+struct Ignore {
+    /// The messages of a part of the stream, where they are counted.
+    count: Option<Box<MessageCount>>,
+}
+
+/// Parts of a stream in which messages are counted, too.
+struct Counted;
+
+impl Parts<Decoder<'_>, Watch<Ignore>> for Counted {
+    fn part(&self) -> Watch<Ignore> {
+        Watch::default()
+    }
+
+    fn done(&self, part: &mut Watch<Ignore>, decoder: &mut Decoder<'_>) {
+        part.inner.count = decoder.take_count();
+    }
+}
 
 impl Consumer for Ignore {
     fn event(&mut self, _: HartId, _: &Event) -> ControlFlow<()> {
@@ -617,18 +634,24 @@ impl Trace {
         if let Some(decoder) = decoder.as_mut().filter(|_| self.is_worth(threads)) {
             let whole = self.input.contents(MAX_WHOLE)?;
             bytes = whole.len() as u64;
-            // Messages are counted while they are decoded.
-            std::thread::scope(|scope| {
-                scope.spawn(|| whole.chunks(CHUNK).for_each(|chunk| counting.feed(chunk)));
+            let counted = in_pieces && decoder.count(&mut counting);
+            let count = |messages: &mut Counting| {
+                whole.chunks(CHUNK).for_each(|chunk| messages.feed(chunk));
+            };
+            let mut decode = |messages: Option<&mut Counting>| {
+                let mut messages = messages.and_then(Counting::messages);
                 if in_pieces {
                     let give = |part: &mut Watch<Ignore>, done: usize| {
                         progress(done as u64);
                         watch.decoded.add(std::mem::take(&mut part.decoded));
+                        if let (Some(all), Some(more)) = (&mut messages, part.inner.count.take()) {
+                            all.append(*more);
+                        }
                         Ok(())
                     };
                     let sharding = Sharding::new(threads);
                     // Counting does not fail.
-                    let _ = sharding.decode(&whole, || decoder.another(), Watch::default, give);
+                    let _ = sharding.decode(&whole, || decoder.another(), Counted, give);
                     return;
                 }
                 let mut done = 0;
@@ -638,7 +661,21 @@ impl Trace {
                     progress(done);
                 }
                 decoder.finish(&mut watch);
-            });
+            };
+            if counted {
+                decode(Some(&mut counting));
+                if !counting.is_for_parts() {
+                    // There are timestamps, though the settings have none.
+                    counting = Counting::new(&self.settings);
+                    count(&mut counting);
+                }
+            } else {
+                // Messages are counted while they are decoded.
+                std::thread::scope(|scope| {
+                    scope.spawn(|| count(&mut counting));
+                    decode(None);
+                });
+            }
         } else {
             self.input.chunks(|chunk| {
                 match &mut decoder {

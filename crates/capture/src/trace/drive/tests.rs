@@ -22,14 +22,19 @@ pub(in crate::trace) fn image() -> Image {
 /// A trace of that loop, left and entered again so many times, and the number of
 /// its instructions.
 pub(in crate::trace) fn recorded(format: Format, rounds: u64) -> (Settings, Vec<u8>, u64) {
+    let settings = format.settings(&Config::defaults(), Xlen::Rv64).unwrap();
+    let (bytes, insns) = with_settings(&settings, rounds);
+    (settings, bytes, insns)
+}
+
+fn with_settings(settings: &Settings, rounds: u64) -> (Vec<u8>, u64) {
     let config = Config::defaults();
-    let settings = format.settings(&config, Xlen::Rv64).unwrap();
     let port = settings.port(config.ingress).port(Isa::RV64GC);
     let (mut bytes, count) = (Vec::new(), Cell::new(0));
     let put = Box::new(|part: &[u8]| bytes.extend_from_slice(part));
     let filter = FilterConfig::default();
     let mut writer =
-        TraceWriter::new(&settings, port, &filter, WriteOptions::default(), put).unwrap();
+        TraceWriter::new(settings, port, &filter, WriteOptions::default(), put).unwrap();
     let mut step = |pc: u64, bits: u32, next: u64| {
         let insn = Insn {
             pc,
@@ -52,7 +57,7 @@ pub(in crate::trace) fn recorded(format: Format, rounds: u64) -> (Settings, Vec<
     }
     writer.finish();
     drop(writer.done());
-    (settings, bytes, count.get())
+    (bytes, count.get())
 }
 
 pub(in crate::trace) fn trace(settings: &Settings, bytes: &[u8]) -> Trace {
@@ -192,13 +197,14 @@ fn a_tally_counts_what_is_decoded() {
             bytes[middle..middle + 20].fill(0xaa);
         }
         let whole = trace(&settings, &bytes);
-        let decoded = whole.decode(&image, None, &mut Ignore, |_, _| Ok::<(), Failed>(()));
+        let mut ignore = Ignore::default();
+        let decoded = whole.decode(&image, None, &mut ignore, |_, _| Ok::<(), Failed>(()));
         let expected = decoded.unwrap();
         assert!(expected.instructions > insns / 2, "{format}: {expected:?}");
         assert_eq!(expected.gaps > 0, format != Format::Tandem, "{format}");
         assert_eq!(expected.harts, [HartId(0)]);
         let mut messages = None;
-        for threads in [1, 4] {
+        for threads in [1, 2, 4] {
             let mut last = 0;
             let tallied = trace(&settings, &bytes)
                 .tally(Some(&image), threads, &mut |done| {
@@ -208,14 +214,52 @@ fn a_tally_counts_what_is_decoded() {
                 .unwrap();
             assert_eq!((tallied.bytes, last), (bytes.len() as u64, tallied.bytes));
             assert_eq!(tallied.decoded.as_ref(), Some(&expected), "{format}");
-            let counted = tallied.census.all.messages;
-            assert_eq!(*messages.get_or_insert(counted), counted);
+            let census = format!("{:?}", tallied.census);
+            let (_, known) = messages.get_or_insert((tallied.census.all.messages, census.clone()));
+            assert_eq!(*known, census, "{format}, {threads} threads");
         }
         // Without a program, messages are counted all the same.
         let tallied = trace(&settings, &bytes).tally(None, 4, &mut |_| ());
         let tallied = tallied.unwrap();
         assert_eq!(tallied.decoded, None);
+        let messages = messages.map(|(messages, _)| messages);
         assert_eq!(Some(tallied.census.all.messages), messages);
         assert_eq!(tallied.bytes, bytes.len() as u64);
+    }
+}
+
+/// Damage anywhere, timestamps or none, and timestamps that the settings do not have:
+/// whatever is counted in parts is counted as in one.
+#[test]
+fn parts_of_a_trace_are_counted_as_one() {
+    let image = image();
+    let mut random = Random::new(9);
+    let (settings, plain, _) = recorded(Format::Ntrace, ROUNDS);
+    let mut stamped = settings.clone();
+    let Settings::Ntrace(config) = &mut stamped else {
+        unreachable!()
+    };
+    config.timestamps = Some(hartrace_ntrace::Timestamps::default());
+    let with_times = with_settings(&stamped, ROUNDS).0;
+    for (settings, bytes) in [
+        (&settings, &plain),
+        (&stamped, &with_times),
+        (&settings, &with_times),
+    ] {
+        for _ in 0..2 {
+            let census = |threads, bytes: &[u8]| {
+                let tallied = trace(settings, bytes).tally(Some(&image), threads, &mut |_| ());
+                format!("{:?}", tallied.unwrap())
+            };
+            let mut bytes = bytes.clone();
+            for _ in 0..random.below(40) {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] = random.draw() as u8;
+            }
+            bytes.truncate(bytes.len() - random.below(3) as usize);
+            let expected = census(1, &bytes);
+            let threads = 2 + random.below(4) as usize;
+            assert_eq!(census(threads, &bytes), expected, "{threads} threads");
+        }
     }
 }
