@@ -30,13 +30,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use hartrace_flow::decode::{self, Onlooker, Place, Protocol, Read, Sources};
+use hartrace_flow::decode::{self, Onlooker, Place, Protocol, Read, Source as _, Sources};
 use hartrace_flow::{Blocks, Consumer, Rules};
 
 use self::modes::Modes;
 use self::source::Source;
 use crate::data::Transfers;
-use crate::encapsulation::{Heads, WINDOW};
+use crate::encapsulation::{Heads, WINDOW, window};
 use crate::frame::{self, Encapsulated, Framer, Kind, Piece};
 use crate::modes::Shared;
 use crate::packet::quick::{self, Plain};
@@ -259,6 +259,7 @@ impl Protocol for ETrace {
     type Settings = Settings;
     type Framer = Framer;
     type Message<'m> = Message;
+    type Glance = Glance;
     type Source = Source;
 
     fn settings(config: &Config) -> Settings {
@@ -311,29 +312,26 @@ impl Protocol for ETrace {
         Some((settings.current, message, packet.len))
     }
 
-    #[inline]
+    #[inline(always)]
     fn several<C: Consumer, L: Onlooker<ETrace>>(
         sources: &mut Sources<'_, ETrace>,
-        (_, bytes): (u64, &[u8]),
-        (out, _): (&mut C, &mut L),
+        (at, bytes): (u64, &[u8]),
+        (out, onlooker): (&mut C, &mut L),
     ) -> (usize, ControlFlow<()>) {
-        if L::LOOKS {
-            return (0, ControlFlow::Continue(()));
-        }
-        let settings = sources.settings();
-        let src = settings.current;
-        let first = bytes.first().filter(|_| settings.modes.data != Some(false));
-        let head = first.and_then(|&first| settings.heads.of(Kind::Data, first));
-        let Some(&head) = head else {
-            return (0, ControlFlow::Continue(()));
-        };
-        let source = sources.with_settings(src);
-        let len = source.map_or(0, |(source, settings)| {
-            source.transfers((&head, bytes), settings, out)
-        });
-        match len {
-            0 => (0, ControlFlow::Continue(())),
-            _ => (len, sources.take_pause()),
+        let mut used = 0;
+        loop {
+            let rest = (at + used as u64, bytes.get(used..).unwrap_or_default());
+            let (plain, flow) = several_plain(sources, rest, (out, onlooker));
+            used += plain;
+            if flow.is_break() {
+                return (used, flow);
+            }
+            let rest = (at + used as u64, bytes.get(used..).unwrap_or_default());
+            let (data, flow) = several_data(sources, rest, (out, onlooker));
+            used += data;
+            if flow.is_break() || data == 0 {
+                return (used, flow);
+            }
         }
     }
 
@@ -371,6 +369,88 @@ impl Protocol for ETrace {
 
     fn boundary(config: &Config, bytes: &[u8], from: usize) -> Option<usize> {
         frame::boundary(bytes, from, &config.encapsulation)
+    }
+}
+
+/// All there is to count of a plain packet without a timestamp.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance {
+    /// Its source.
+    pub(crate) src: u16,
+    /// What it says, and its payload as a number.
+    pub(crate) plain: Plain,
+    pub(crate) word: i64,
+    /// Its bytes, and those of the payload among them.
+    pub(crate) len: usize,
+    pub(crate) payload: usize,
+}
+
+/// Packets without a timestamp that are only branches, or an address, or both.
+#[inline(never)]
+fn several_plain<C: Consumer, L: Onlooker<ETrace>>(
+    sources: &mut Sources<'_, ETrace>,
+    (at, bytes): (u64, &[u8]),
+    (out, onlooker): (&mut C, &mut L),
+) -> (usize, ControlFlow<()>) {
+    let mut used = 0;
+    let mut flow = ControlFlow::Continue(());
+    let (src, heads) = (sources.settings().current, sources.settings().heads);
+    let Some(head) = heads.untimed(Kind::Instruction) else {
+        return (used, flow);
+    };
+    while flow.is_continue()
+        && let Some(packet) = window(bytes, used).and_then(|window| head.open(window))
+        && let Some(word) = packet.word()
+        && let Some(plain) = quick::plain(word, &sources.settings().layout)
+    {
+        let (len, payload) = (packet.len, packet.payload_bytes());
+        onlooker.message(Glance {
+            src,
+            plain,
+            word,
+            len,
+            payload,
+        });
+        if let Some((source, blocks, settings)) = sources.with_blocks(src)
+            && source.repeat(plain, settings, blocks, out)
+        {
+            flow = source.track().take_pause();
+        } else {
+            let place = Place {
+                at: at + used as u64,
+                len: len as u64,
+            };
+            flow = sources.message(src, &Message::Plain(plain), place, out);
+        }
+        used += len;
+    }
+    (used, flow)
+}
+
+/// Loads and stores of data trace.
+#[inline]
+fn several_data<C: Consumer, L: Onlooker<ETrace>>(
+    sources: &mut Sources<'_, ETrace>,
+    (at, bytes): (u64, &[u8]),
+    (out, onlooker): (&mut C, &mut L),
+) -> (usize, ControlFlow<()>) {
+    let settings = sources.settings();
+    let src = settings.current;
+    let first = bytes.first().filter(|_| settings.modes.data != Some(false));
+    let head = first.and_then(|&first| settings.heads.of(Kind::Data, first));
+    let Some(&head) = head else {
+        return (0, ControlFlow::Continue(()));
+    };
+    let source = sources.with_settings(src);
+    let len = source.map_or(0, |(source, settings)| {
+        source.transfers((&head, bytes), settings, out)
+    });
+    match len {
+        0 => (0, ControlFlow::Continue(())),
+        _ => {
+            onlooker.messages(at, bytes, len);
+            (len, sources.take_pause())
+        }
     }
 }
 

@@ -87,4 +87,4 @@ pub use packet::{
 pub use parameters::{
     Parameter, ParameterError, ParameterTable, Parameters, RegisterField, Registers,
 };
-pub use tally::{Branches, Extras, Reasons, Tally};
+pub use tally::{Branches, Counter, Extras, Reasons, Tally};

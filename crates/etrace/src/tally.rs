@@ -3,15 +3,16 @@
 use alloc::vec::Vec;
 
 use hartrace_flow::Warning;
-use hartrace_flow::decode::Place;
-use hartrace_flow::tally::{self, Count, Tallied};
+use hartrace_flow::decode::{Framing as _, Onlooker, Place};
+use hartrace_flow::tally::{self, Count, Tallied, TalliedInParts};
 
 use crate::data::FORMATS;
+use crate::decode::{ETrace, Glance};
 use crate::encapsulation::{Heads, WINDOW, window};
-use crate::packet::quick;
+use crate::packet::quick::{self, Plain};
 use crate::{
-    Config, DataFollower, DataPacket, Encapsulated, Encapsulation, Fault, Framer, Kind, Layout,
-    Packet, PacketName, Piece, QualStatus, Report, Support,
+    BranchMap, Config, DataFollower, DataPacket, Encapsulated, Encapsulation, Fault, Framer, Kind,
+    Layout, Packet, PacketName, Piece, QualStatus, Report, Support,
 };
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
@@ -32,6 +33,13 @@ pub struct Branches {
 }
 
 impl Branches {
+    fn add(&mut self, more: Branches) {
+        self.mapped += more.mapped;
+        self.taken += more.taken;
+        self.predicted += more.predicted;
+        self.mispredicted += more.mispredicted;
+    }
+
     /// All of them.
     #[must_use]
     pub const fn all(&self) -> u64 {
@@ -58,6 +66,19 @@ pub struct Reasons {
     pub ended: u64,
     /// Packets were lost.
     pub lost: u64,
+}
+
+impl Reasons {
+    fn add(&mut self, more: Reasons) {
+        self.notify += more.notify;
+        self.updiscon += more.updiscon;
+        self.irreport += more.irreport;
+        self.exceptions += more.exceptions;
+        self.interrupts += more.interrupts;
+        self.no_handler += more.no_handler;
+        self.ended += more.ended;
+        self.lost += more.lost;
+    }
 }
 
 /// What only E-Trace has.
@@ -133,7 +154,7 @@ impl Tallied for Extras {
         let (window @ &[first, ..], _) = bytes.split_first_chunk::<WINDOW>()?;
         let head = tally.extras.heads.of(Kind::Instruction, first);
         let Some((head, packet)) = head.and_then(|head| Some((head, head.open(window)?))) else {
-            return quick_data(tally, bytes, first);
+            return quick_data(tally, bytes, bytes.len());
         };
         let timed = u64::from(head.is_timed());
         let bytes = packet.payload_bytes() as u64;
@@ -150,17 +171,57 @@ impl Tallied for Extras {
     }
 }
 
-/// Counts the loads and stores of data trace that are at the front of the bytes; how many
-/// bytes they are.
-fn quick_data(tally: &mut Tally, bytes: &[u8], first: u8) -> Option<usize> {
+/// What the support packets of a source have said: whether there is data trace, and how its
+/// packets are laid out.
+type Said = (u16, Option<bool>, Option<Layout>);
+
+/// Without data trace, which says more.
+impl TalliedInParts for Extras {
+    type State = Vec<Said>;
+
+    fn state(&self) -> Vec<Said> {
+        let parked = |(src, other): &(u16, Parked)| (*src, other.denable, other.layout);
+        let current = (self.current, self.denable, self.layout);
+        let all = self.others.iter().map(parked).chain([current]);
+        let mut said: Vec<_> = all
+            .filter(|(_, data, layout)| data.is_some() || layout.is_some())
+            .collect();
+        said.sort_by_key(|said| said.0);
+        said
+    }
+
+    fn set_state(&mut self, state: &Vec<Said>) {
+        for &(src, denable, layout) in state {
+            self.enter(src);
+            self.denable = denable;
+            self.layout = layout;
+        }
+        self.sizes = [0; 32];
+    }
+
+    fn append(&mut self, later: Extras) {
+        self.branches.add(later.branches);
+        self.reasons.add(later.reasons);
+        self.data.messages += later.data.messages;
+        self.data.bytes += later.data.bytes;
+        self.payload_bits += later.payload_bits;
+        self.whole_bits += later.whole_bits;
+        self.set_state(&later.state());
+    }
+}
+
+/// Counts the loads and stores of data trace that start in the first `limit` of the bytes;
+/// how many bytes they are.
+fn quick_data(tally: &mut Tally, bytes: &[u8], limit: usize) -> Option<usize> {
     let extras = &tally.extras;
-    let head = *extras.heads.of(Kind::Data, first)?;
+    let head = *extras.heads.of(Kind::Data, *bytes.first()?)?;
     let formats = extras.data_layout.as_ref()?.formats();
     if extras.denable == Some(false) {
         return None;
     }
     let (mut counts, mut end) = ([Count::default(); FORMATS], 0);
-    while let Some(window) = window(bytes, end)
+    while end < limit
+        && let Some(window) = window(bytes, end)
         && let Some(packet) = head.open(window)
         && let Some(format) = formats.of(&packet)
         && let Some(count) = counts.get_mut(usize::from(format))
@@ -175,6 +236,174 @@ fn quick_data(tally: &mut Tally, bytes: &[u8], first: u8) -> Option<usize> {
         }
     }
     (end > 0).then_some(end)
+}
+
+/// Counts packets while they are decoded, until it is dropped.
+#[derive(Debug)]
+pub struct Counter<'t> {
+    tally: &'t mut Tally,
+    layout: Layout,
+    /// Whose plain packets are counted here, in that layout.
+    current: Option<u16>,
+    /// Those that the tally does not have yet.
+    plain: PlainCount,
+    pending: bool,
+}
+
+/// Plain packets.
+#[derive(Debug, Default)]
+struct PlainCount {
+    /// With an address, without, and with an address only.
+    kinds: [Count; 3],
+    /// Those with an address, by the number of branches.
+    by_branches: [u64; 32],
+    /// Branches that were not taken.
+    not_taken: u64,
+    /// Bytes of the payloads.
+    payload: u64,
+}
+
+impl<'t> Counter<'t> {
+    /// One for a trace with this layout.
+    #[must_use]
+    pub fn new(tally: &'t mut Tally, layout: Layout) -> Counter<'t> {
+        let mut counter = Counter {
+            tally,
+            layout,
+            current: None,
+            plain: PlainCount::default(),
+            pending: false,
+        };
+        counter.follow();
+        counter
+    }
+}
+
+impl Onlooker<ETrace> for Counter<'_> {
+    fn piece(&mut self, at: u64, piece: &Piece<'_>) {
+        self.flush();
+        self.tally.piece(at, piece, &self.layout);
+        self.follow();
+    }
+
+    #[inline(always)]
+    fn message(&mut self, glance: Glance) {
+        if self.current != Some(glance.src) {
+            return self.other(glance);
+        }
+        let Plain { map, address } = glance.plain;
+        let kind = match (address.is_some(), map.count) {
+            (false, _) => 1,
+            (true, 0) => 2,
+            (true, _) => 0,
+        };
+        let plain = &mut self.plain;
+        if let Some(count) = plain.kinds.get_mut(kind) {
+            count.add(glance.len as u64);
+        }
+        if kind != 1
+            && let Some(count) = plain.by_branches.get_mut(usize::from(map.count))
+        {
+            *count += 1;
+        }
+        plain.not_taken += u64::from(map.bits.count_ones());
+        plain.payload += glance.payload as u64;
+        self.pending = true;
+    }
+
+    fn messages(&mut self, at: u64, bytes: &[u8], len: usize) {
+        self.flush();
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|_| done < len) {
+            if let Some(used) = quick_data(self.tally, rest, len - done)
+                .or_else(|| Extras::quick(self.tally, at + done as u64, rest, &self.layout))
+            {
+                done += used;
+                continue;
+            }
+            let mut framer = Framer::of(self.tally.extras.form).at(at + done as u64);
+            let rest = rest.get(..len - done).unwrap_or(rest);
+            self.tally.feed(&mut framer, rest, &self.layout);
+            break;
+        }
+        self.follow();
+    }
+}
+
+impl Counter<'_> {
+    /// Of another source, or in a layout that is not the one that was given.
+    #[inline(never)]
+    fn other(&mut self, glance: Glance) {
+        self.flush();
+        let payload = glance.word.to_le_bytes();
+        let packet = Encapsulated {
+            src: glance.src,
+            kind: Kind::Instruction,
+            payload: payload.get(..glance.payload).unwrap_or(&payload),
+            time: None,
+            len: glance.len,
+        };
+        self.tally.extras.enter(packet.src);
+        count_packet(self.tally, 0, packet, &self.layout);
+        self.follow();
+    }
+
+    /// After anything that may be about sources or layouts.
+    fn follow(&mut self) {
+        let extras = &self.tally.extras;
+        let same = extras.layout.is_none_or(|layout| layout == self.layout);
+        self.current = same.then_some(extras.current);
+    }
+
+    fn flush(&mut self) {
+        if !core::mem::take(&mut self.pending) {
+            return;
+        }
+        let plain = core::mem::take(&mut self.plain);
+        let src = self.tally.extras.current;
+        let [branches_address, branches, address] = plain.kinds;
+        for (name, count) in [
+            (PacketName::BranchesAddress, branches_address),
+            (PacketName::Branches, branches),
+            (PacketName::Address, address),
+        ] {
+            if count.messages > 0 {
+                self.tally.messages(name, src, count);
+            }
+        }
+        let extras = &mut self.tally.extras;
+        let mut mapped = 31 * branches.messages;
+        let full = Packet::Branches {
+            map: BranchMap { bits: 0, count: 31 },
+            address: None,
+        };
+        let mut whole = branches.messages * extras.whole_size(&full, &self.layout);
+        for (count, number) in (0..).zip(plain.by_branches) {
+            if number == 0 {
+                continue;
+            }
+            let address = Report::default();
+            let packet = match count {
+                0 => Packet::Address(address),
+                _ => Packet::Branches {
+                    map: BranchMap { bits: 0, count },
+                    address: Some(address),
+                },
+            };
+            mapped += number * u64::from(count);
+            whole += number * extras.whole_size(&packet, &self.layout);
+        }
+        extras.branches.mapped += mapped;
+        extras.branches.taken += mapped - plain.not_taken;
+        extras.payload_bits += plain.payload * 8;
+        extras.whole_bits += whole;
+    }
+}
+
+impl Drop for Counter<'_> {
+    fn drop(&mut self) {
+        self.flush();
+    }
 }
 
 /// Counts a packet of data trace.
@@ -285,6 +514,9 @@ impl Extras {
                 ..Parked::default()
             },
         };
+        if next.layout != self.layout {
+            self.sizes = [0; 32];
+        }
         let before = Parked {
             data_layout: core::mem::replace(&mut self.data_layout, next.data_layout),
             denable: core::mem::replace(&mut self.denable, next.denable),
@@ -319,9 +551,14 @@ impl Extras {
         }
     }
 
+    /// The same in whole bytes.
+    fn whole_size(&mut self, packet: &Packet, given: &Layout) -> u64 {
+        u64::from(self.size(packet, given)).next_multiple_of(8)
+    }
+
     fn packet(&mut self, packet: &Packet, payload: u64, layout: &Layout) {
         self.payload_bits += payload * 8;
-        self.whole_bits += u64::from(self.size(packet, layout)).next_multiple_of(8);
+        self.whole_bits += self.whole_size(packet, layout);
         match *packet {
             Packet::BranchCount {
                 branch_count,
@@ -372,7 +609,7 @@ impl Extras {
 mod tests {
     use super::*;
     use crate::testing::RandomPackets as _;
-    use crate::{BranchMap, Framing as _, Start, Trap, Version};
+    use crate::{BranchMap, Start, Trap, Version};
     use hartrace_isa::Xlen;
     use hartrace_testkit::{Random, pieces};
 

@@ -145,9 +145,11 @@ pub trait Onlooker<P: Protocol> {
     /// A piece of the stream at this offset.
     fn piece(&mut self, at: u64, piece: &<P::Framer as Framing>::Piece<'_>);
 
-    /// A message of a source that is so short and plain that its type says all there is to
-    /// count: the number of its type, and its length.
-    fn message(&mut self, kind: u8, source: u16, len: usize);
+    /// A short and plain message.
+    fn message(&mut self, glance: P::Glance);
+
+    /// The messages in so many of the bytes, which start at this offset.
+    fn messages(&mut self, at: u64, bytes: &[u8], len: usize);
 }
 
 /// Nobody looks.
@@ -155,7 +157,8 @@ impl<P: Protocol> Onlooker<P> for () {
     const LOOKS: bool = false;
 
     fn piece(&mut self, _: u64, _: &<P::Framer as Framing>::Piece<'_>) {}
-    fn message(&mut self, _: u8, _: u16, _: usize) {}
+    fn message(&mut self, _: P::Glance) {}
+    fn messages(&mut self, _: u64, _: &[u8], _: usize) {}
 }
 
 /// What a piece of the stream is to the decoder.
@@ -276,6 +279,8 @@ pub trait Protocol: Copy + Debug + PartialEq + Sized {
     type Framer: Framing + Send + Sync;
     /// One message that has been read.
     type Message<'m>;
+    /// What an [`Onlooker`] is told of a short and plain message.
+    type Glance: Copy;
     /// Decodes the messages of one source.
     type Source: Source<Self>;
 
@@ -433,10 +438,7 @@ impl<'a, P: Protocol> Decoder<'a, P> {
         let mut rest = bytes;
         loop {
             let several = self.several(&mut rest, out, onlooker);
-            let quick = several.or_else(|| match L::LOOKS {
-                true => None,
-                false => self.quick(&mut rest, out),
-            });
+            let quick = several.or_else(|| self.quick(&mut rest, out, onlooker));
             let flow = match quick {
                 Some(flow) => flow,
                 None => match self.framer.next_piece(&mut rest) {
@@ -456,11 +458,17 @@ impl<'a, P: Protocol> Decoder<'a, P> {
 
     /// A short message at the front of the bytes, if there is one.
     #[inline(always)]
-    fn quick<C: Consumer>(&mut self, bytes: &mut &[u8], out: &mut C) -> Option<ControlFlow<()>> {
+    fn quick<C: Consumer, L: Onlooker<P>>(
+        &mut self,
+        bytes: &mut &[u8],
+        out: &mut C,
+        onlooker: &mut L,
+    ) -> Option<ControlFlow<()>> {
         if self.framer.is_inside() {
             return None;
         }
         let (number, message, len) = P::quick(self.sources.settings(), bytes)?;
+        onlooker.messages(self.framer.position(), bytes, len);
         let place = Place {
             at: self.framer.position(),
             len: len as u64,

@@ -6,6 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 
 use crate::decode::{Framing, Place};
 use crate::{Reason, Warning};
@@ -80,7 +81,7 @@ impl SourceCount {
 /// What a protocol counts beside messages.
 pub trait Tallied: Default {
     /// What messages are counted by.
-    type Kind: Copy;
+    type Kind: Copy + Debug;
     /// Finds messages.
     type Framer: Framing;
     /// What reading them depends on.
@@ -114,6 +115,15 @@ pub trait Tallied: Default {
 
 /// What can be counted in parts of a stream, each for itself.
 pub trait TalliedInParts: Tallied {
+    /// What messages have said that counting those after them depends on, timestamps aside.
+    type State: Clone + Debug + Default + PartialEq + Send;
+
+    /// What they have said so far.
+    fn state(&self) -> Self::State;
+
+    /// Goes on after messages that have said this.
+    fn set_state(&mut self, state: &Self::State);
+
     /// Adds what was counted in the part after this one.
     fn append(&mut self, later: Self);
 }
@@ -318,8 +328,8 @@ impl<T: Tallied> Tally<T> {
         self.faults.values().copied()
     }
 
-    /// Adds what was counted in the part of the stream after this one. There are no
-    /// timestamps in either.
+    /// Adds what was counted in the part of the stream after this one, which began with the
+    /// state that this one has now. Bytes are not counted by time.
     pub fn append(&mut self, later: Tally<T>)
     where
         T: TalliedInParts,
@@ -343,6 +353,7 @@ impl<T: Tallied> Tally<T> {
             self.warnings.entry(code).or_insert((warning, 0)).1 += more;
         }
         self.idle += later.idle;
+        self.stamped += later.stamped;
         self.untimed += later.untimed;
         self.extras.append(later.extras);
     }

@@ -338,7 +338,18 @@ impl Walk {
         to: u64,
         out: &mut C,
     ) -> Option<bool> {
-        self.retrace(blocks, (ANY, outcomes), to, None, out)
+        if self.alert {
+            return None;
+        }
+        // Where a stack leads depends on what is on it.
+        if self.stack.is_some() {
+            return self.retrace(blocks, (ANY, outcomes), to, None, out);
+        }
+        let report = Report::of_jump(outcomes, to);
+        if let Some(known) = self.take_shortcut(blocks, report, out) {
+            return Some(known.outcomes != 0);
+        }
+        self.retrace(blocks, (ANY, outcomes), to, Some((report, 0)), out)
     }
 
     #[inline(always)]
@@ -379,6 +390,10 @@ impl Walk {
             return None;
         }
         if let Some((report, told)) = message.filter(|_| next != NOWHERE) {
+            let told = match halfwords {
+                ANY => u64::from(stretch.own),
+                _ => told,
+            };
             blocks.keep_shortcut((report.into(), told), &stretch, (to, next));
         }
         self.block = next;

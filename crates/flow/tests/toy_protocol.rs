@@ -176,6 +176,7 @@ impl Protocol for Toy {
     type Settings = Config;
     type Framer = Framer;
     type Message<'m> = Message;
+    type Glance = ();
     type Source = Source;
 
     fn settings(config: &Config) -> Config {

@@ -17,7 +17,7 @@ use hartrace_flow::{Consumer, HartId, Rules};
 
 use self::source::Source;
 use crate::message::quick;
-use crate::{Config, Framer, Layout, Message, Piece, StackKind};
+use crate::{Config, Framer, Layout, Message, Piece, StackKind, Tcode};
 
 /// Reconstructs what harts did from their messages and the program's code.
 ///
@@ -81,11 +81,23 @@ impl Settings {
     }
 }
 
+/// All there is to count of a short and plain message.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance {
+    /// Its type.
+    pub(crate) tcode: Tcode,
+    /// Its source.
+    pub(crate) src: u16,
+    /// Its bytes.
+    pub(crate) len: usize,
+}
+
 impl Protocol for NTrace {
     type Config = Config;
     type Settings = Settings;
     type Framer = Framer;
     type Message<'m> = Message<'m>;
+    type Glance = Glance;
     type Source = Source;
 
     fn settings(config: &Config) -> Settings {
@@ -139,7 +151,8 @@ impl Protocol for NTrace {
                 && let Some((source, blocks, _)) = sources.with_blocks(0)
                 && source.shortcut(words, blocks, out)
             {
-                onlooker.message(quick::tcode(words).0, 0, len);
+                let (tcode, src) = (quick::tcode(words), 0);
+                onlooker.message(Glance { tcode, src, len });
                 flow = source.track().take_pause();
                 used += len;
                 continue;
@@ -150,7 +163,8 @@ impl Protocol for NTrace {
             if single && let Some(source) = sources.get(0) {
                 source.expect(words);
             }
-            onlooker.message(quick::tcode(words).0, message.src, len);
+            let (tcode, src) = (quick::tcode(words), message.src);
+            onlooker.message(Glance { tcode, src, len });
             let place = Place {
                 at: at + used as u64,
                 len: len as u64,

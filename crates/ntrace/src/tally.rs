@@ -4,10 +4,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use hartrace_flow::Warning;
-use hartrace_flow::decode::{Onlooker, Place};
+use hartrace_flow::decode::{Framing as _, Onlooker, Place};
 use hartrace_flow::tally::{self, Count, Tallied, TalliedInParts};
 
-use crate::decode::NTrace;
+use crate::decode::{Glance, NTrace};
 use crate::message::quick;
 use crate::{Config, Fault, Follower, Framer, Layout, Message, Piece, Tcode};
 
@@ -96,6 +96,12 @@ impl Tallied for Extras {
 }
 
 impl TalliedInParts for Extras {
+    type State = ();
+
+    fn state(&self) {}
+
+    fn set_state(&mut self, (): &()) {}
+
     fn append(&mut self, later: Extras) {
         for (tcode, (first, more)) in later.others {
             self.others.entry(tcode).or_insert((first, 0)).1 += more;
@@ -167,23 +173,30 @@ impl Onlooker<NTrace> for Counter<'_> {
     }
 
     #[inline(always)]
-    fn message(&mut self, kind: u8, source: u16, len: usize) {
-        match self.counts.get_mut(usize::from(kind)) {
-            Some(count) if source == 0 => {
-                count.add(len as u64);
+    fn message(&mut self, glance: Glance) {
+        match self.counts.get_mut(usize::from(glance.tcode.0)) {
+            Some(count) if glance.src == 0 => {
+                count.add(glance.len as u64);
                 self.pending = true;
             }
-            _ => self.other(kind, source, len),
+            _ => self.other(glance),
         }
+    }
+
+    fn messages(&mut self, at: u64, bytes: &[u8], len: usize) {
+        self.flush();
+        let mut framer = Framer::new().at(at);
+        let bytes = bytes.get(..len).unwrap_or(bytes);
+        self.tally.feed(&mut framer, bytes, &self.layout);
     }
 }
 
 impl Counter<'_> {
     #[inline(never)]
-    fn other(&mut self, kind: u8, source: u16, len: usize) {
+    fn other(&mut self, Glance { tcode, src, len }: Glance) {
         let mut count = Count::default();
         count.add(len as u64);
-        self.tally.messages(Tcode(kind), source, count);
+        self.tally.messages(tcode, src, count);
         self.tally.time(count.bytes, None);
     }
 
@@ -236,7 +249,7 @@ fn fault(tally: &mut Tally, fault: Fault, bytes: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Body, Btype, Framer, Framing as _, Sync};
+    use crate::{Body, Btype, Framer, Sync};
     use alloc::vec;
     use hartrace_testkit::{Random, pieces};
 

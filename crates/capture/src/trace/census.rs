@@ -5,9 +5,12 @@ mod groups;
 use super::{Settings, Warned};
 use groups::GroupCount;
 use hartrace_etrace as etrace;
-use hartrace_flow::decode::Framing as _;
-use hartrace_flow::{Consumer, Reason, Warning, tally};
+use hartrace_flow as flow;
+use hartrace_flow::decode::{Framing as _, Onlooker, Protocol};
+use hartrace_flow::tally::{self, Tallied, TalliedInParts, Tally};
+use hartrace_flow::{Consumer, Reason, Warning};
 use hartrace_ntrace as ntrace;
+use std::fmt::Debug;
 
 pub use hartrace_etrace::{Branches, Reasons};
 
@@ -121,8 +124,8 @@ pub struct Bandwidth {
 pub struct Counting(Kinds);
 
 enum Kinds {
-    Ntrace(Box<MessageCount>),
-    Etrace(Box<(etrace::Layout, etrace::Framer, etrace::Tally)>),
+    Ntrace(Box<MessageCount<ntrace::NTrace>>),
+    Etrace(Box<MessageCount<etrace::ETrace>>),
     Tandem(Box<GroupCount>),
 }
 
@@ -131,12 +134,8 @@ impl Counting {
     #[must_use]
     pub fn new(settings: &Settings) -> Counting {
         Counting(match settings {
-            Settings::Ntrace(config) => Kinds::Ntrace(Box::new(MessageCount::new(config.clone()))),
-            Settings::Etrace(config) => {
-                let tally = etrace::Tally::new(etrace::Extras::of(config));
-                let framer = etrace::Framer::of(config.encapsulation);
-                Kinds::Etrace(Box::new((config.layout(), framer, tally)))
-            }
+            Settings::Ntrace(config) => Kinds::Ntrace(Box::new(MessageCount::new(config))),
+            Settings::Etrace(config) => Kinds::Etrace(Box::new(MessageCount::new(config))),
             Settings::Tandem(config) => Kinds::Tandem(Box::new(GroupCount::new(config))),
         })
     }
@@ -145,24 +144,43 @@ impl Counting {
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
             Kinds::Ntrace(count) => count.feed(chunk),
-            Kinds::Etrace(all) => {
-                let (layout, framer, tally) = &mut **all;
-                tally.feed(framer, chunk, layout);
-            }
+            Kinds::Etrace(count) => count.feed(chunk),
             Kinds::Tandem(count) => count.feed(chunk),
         }
     }
 
-    /// Whether parts of the stream can be counted each for itself.
-    pub(super) fn is_for_parts(&self) -> bool {
-        matches!(&self.0, Kinds::Ntrace(count) if count.is_for_parts())
+    /// Whether parts that were added make up the whole.
+    pub(super) const fn is_whole(&self) -> bool {
+        match &self.0 {
+            Kinds::Ntrace(count) => count.is_whole(),
+            Kinds::Etrace(count) => count.is_whole(),
+            Kinds::Tandem(_) => true,
+        }
     }
 
     /// What counts messages of N-Trace.
-    pub(super) fn messages(&mut self) -> Option<&mut MessageCount> {
+    pub(super) fn ntrace(&mut self) -> Option<&mut MessageCount<ntrace::NTrace>> {
         match &mut self.0 {
             Kinds::Ntrace(count) => Some(count),
             _ => None,
+        }
+    }
+
+    /// What counts packets of E-Trace.
+    pub(super) fn etrace(&mut self) -> Option<&mut MessageCount<etrace::ETrace>> {
+        match &mut self.0 {
+            Kinds::Etrace(count) => Some(count),
+            _ => None,
+        }
+    }
+
+    /// Adds what was counted in the next part of the stream.
+    pub(super) fn append(&mut self, later: PartCount) {
+        match (&mut self.0, later) {
+            (Kinds::Ntrace(count), PartCount::Ntrace(later)) => count.append(*later),
+            (Kinds::Etrace(count), PartCount::Etrace(later)) => count.append(*later),
+            // Of another format.
+            _ => {}
         }
     }
 
@@ -171,74 +189,180 @@ impl Counting {
     pub fn finish(self) -> Census {
         match self.0 {
             Kinds::Ntrace(count) => count.census(),
-            Kinds::Etrace(all) => {
-                let (layout, mut framer, mut tally) = *all;
-                tally.finish(&mut framer, &layout);
-                of_etrace(&tally, framer.position())
-            }
+            Kinds::Etrace(count) => count.census(),
             Kinds::Tandem(count) => count.census(),
         }
     }
 }
 
-/// Counts messages of N-Trace: those it is given, or those that are decoded.
-#[derive(Clone, Debug)]
-pub struct MessageCount {
-    config: ntrace::Config,
-    framer: ntrace::Framer,
-    tally: ntrace::Tally,
+/// What was counted in a part of a stream.
+#[derive(Debug)]
+pub(super) enum PartCount {
+    Ntrace(Box<MessageCount<ntrace::NTrace>>),
+    Etrace(Box<MessageCount<etrace::ETrace>>),
 }
 
-impl MessageCount {
-    fn new(config: ntrace::Config) -> MessageCount {
+/// A format whose messages can be counted while they are decoded.
+pub trait Counted: Protocol {
+    /// What it counts beside messages.
+    type Extras: TalliedInParts<Framer = Self::Framer, Layout: Clone + Debug> + Clone + Debug;
+    /// Counts messages while they are decoded.
+    type Counter<'t>: Onlooker<Self>;
+
+    /// How messages are laid out.
+    fn layout(config: &Self::Config) -> <Self::Extras as Tallied>::Layout;
+
+    /// Nothing counted yet.
+    fn extras(config: &Self::Config) -> Self::Extras;
+
+    /// Whether the settings allow to count parts of a stream each for itself.
+    fn is_for_parts(config: &Self::Config) -> bool;
+
+    /// What counts while messages are decoded.
+    fn counter<'t>(
+        tally: &'t mut Tally<Self::Extras>,
+        layout: <Self::Extras as Tallied>::Layout,
+    ) -> Self::Counter<'t>;
+
+    /// What was counted, up to this offset.
+    fn census(tally: &Tally<Self::Extras>, config: &Self::Config, end: u64) -> Census;
+}
+
+impl Counted for ntrace::NTrace {
+    type Extras = ntrace::Extras;
+    type Counter<'t> = ntrace::Counter<'t>;
+
+    fn layout(config: &ntrace::Config) -> ntrace::Layout {
+        config.layout()
+    }
+
+    fn extras(_: &ntrace::Config) -> ntrace::Extras {
+        ntrace::Extras::default()
+    }
+
+    /// What a timestamp stands for depends on those before.
+    fn is_for_parts(config: &ntrace::Config) -> bool {
+        config.timestamps.is_none()
+    }
+
+    fn counter(tally: &mut ntrace::Tally, layout: ntrace::Layout) -> ntrace::Counter<'_> {
+        ntrace::Counter::new(tally, layout)
+    }
+
+    fn census(tally: &ntrace::Tally, config: &ntrace::Config, end: u64) -> Census {
+        of_ntrace(tally, config, end)
+    }
+}
+
+impl Counted for etrace::ETrace {
+    type Extras = etrace::Extras;
+    type Counter<'t> = etrace::Counter<'t>;
+
+    fn layout(config: &etrace::Config) -> etrace::Layout {
+        config.layout()
+    }
+
+    fn extras(config: &etrace::Config) -> etrace::Extras {
+        etrace::Extras::of(config)
+    }
+
+    /// What a response of data trace is depends on the requests before.
+    fn is_for_parts(config: &etrace::Config) -> bool {
+        config.data.is_none()
+    }
+
+    fn counter(tally: &mut etrace::Tally, layout: etrace::Layout) -> etrace::Counter<'_> {
+        etrace::Counter::new(tally, layout)
+    }
+
+    fn census(tally: &etrace::Tally, _: &etrace::Config, end: u64) -> Census {
+        of_etrace(tally, end)
+    }
+}
+
+/// Counts messages: those it is given, or those that are decoded.
+#[derive(Clone, Debug)]
+pub struct MessageCount<P: Counted> {
+    config: P::Config,
+    layout: <P::Extras as Tallied>::Layout,
+    framer: P::Framer,
+    tally: Tally<P::Extras>,
+    /// The state with which parts of the stream begin that are counted each for itself.
+    usual: <P::Extras as TalliedInParts>::State,
+    /// What was appended does not add up.
+    broken: bool,
+}
+
+impl<P: Counted> MessageCount<P> {
+    fn new(config: &P::Config) -> MessageCount<P> {
         MessageCount {
-            config,
-            framer: ntrace::Framer::default(),
-            tally: ntrace::Tally::default(),
+            layout: P::layout(config),
+            framer: P::framer(config),
+            tally: Tally::new(P::extras(config)),
+            usual: Default::default(),
+            broken: false,
+            config: config.clone(),
         }
     }
 
-    /// Whether parts of the stream can be counted each for itself: what a timestamp stands
-    /// for depends on the ones before.
-    pub(super) fn is_for_parts(&self) -> bool {
-        self.config.timestamps.is_none() && self.tally.stamped == 0
+    /// One for parts of a stream that starts with these bytes, which say how messages are
+    /// read; `None` if parts cannot be counted each for itself.
+    pub(super) fn for_parts(&self, start: &[u8]) -> Option<Box<MessageCount<P>>> {
+        if !P::is_for_parts(&self.config) {
+            return None;
+        }
+        let mut first = MessageCount::<P>::new(&self.config);
+        first.feed(start);
+        let mut count = MessageCount::new(&self.config);
+        count.usual = first.tally.extras.state();
+        Some(Box::new(count))
     }
 
     /// Begins anew, where this decoder is.
-    pub(super) fn begin(&mut self, decoder: &ntrace::Decoder<'_>) {
+    pub(super) fn begin(&mut self, decoder: &flow::decode::Decoder<'_, P>) {
         self.framer.clone_from(decoder.framer());
-        self.tally = ntrace::Tally::default();
+        self.tally = Tally::new(P::extras(&self.config));
+        if decoder.position() > 0 {
+            self.tally.extras.set_state(&self.usual);
+        }
     }
 
-    /// What was counted in the part of the stream after this one.
-    pub(super) fn append(&mut self, later: MessageCount) {
-        self.tally.stamped += later.tally.stamped;
+    /// Adds what was counted in the part of the stream after this one.
+    pub(super) fn append(&mut self, later: MessageCount<P>) {
+        let begins = self.framer.position() == 0;
+        self.broken |= !begins && self.tally.extras.state() != later.usual;
+        // Bytes by time would have to be added up, and times depend on those before.
+        self.broken |= later.tally.bandwidth.first().is_some();
         self.framer = later.framer;
         self.tally.append(later.tally);
     }
 
+    /// Whether what was appended adds up.
+    const fn is_whole(&self) -> bool {
+        !self.broken
+    }
+
     fn feed(&mut self, chunk: &[u8]) {
-        let layout = self.config.layout();
-        self.tally.feed(&mut self.framer, chunk, &layout);
+        self.tally.feed(&mut self.framer, chunk, &self.layout);
     }
 
     /// Counts the messages that this decoder decodes.
     pub(super) fn decode<C: Consumer>(
         &mut self,
-        decoder: &mut ntrace::Decoder<'_>,
+        decoder: &mut flow::decode::Decoder<'_, P>,
         bytes: &[u8],
         out: &mut C,
     ) -> usize {
-        let mut counter = ntrace::Counter::new(&mut self.tally, self.config.layout());
+        let mut counter = P::counter(&mut self.tally, self.layout.clone());
         let used = decoder.feed_before(bytes, out, &mut counter);
+        drop(counter);
         self.framer.clone_from(decoder.framer());
         used
     }
 
     fn census(mut self) -> Census {
-        let layout = self.config.layout();
-        self.tally.finish(&mut self.framer, &layout);
-        of_ntrace(&self.tally, &self.config, self.framer.position())
+        self.tally.finish(&mut self.framer, &self.layout);
+        P::census(&self.tally, &self.config, self.framer.position())
     }
 }
 

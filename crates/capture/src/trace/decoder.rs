@@ -1,6 +1,6 @@
 //! A decoder for a trace of any format.
 
-use super::census::MessageCount;
+use super::census::{Counted, MessageCount, PartCount};
 use super::{Counting, Settings, SettingsError, TandemDecoder};
 use hartrace_etrace as etrace;
 use hartrace_flow::decode::Nothing;
@@ -15,9 +15,17 @@ use std::ops::ControlFlow;
 #[derive(Debug)]
 pub enum Decoder<'a> {
     /// Of N-Trace, and what counts the messages that it decodes, if anything does.
-    Ntrace(Box<ntrace::Decoder<'a>>, Option<Box<MessageCount>>),
-    /// Of E-Trace, and with data trace what assigns accesses to instructions.
-    Etrace(Box<etrace::Decoder<'a>>, Option<Box<Tie<'a>>>),
+    Ntrace(
+        Box<ntrace::Decoder<'a>>,
+        Option<Box<MessageCount<ntrace::NTrace>>>,
+    ),
+    /// Of E-Trace; with data trace what assigns accesses to instructions; and what counts
+    /// packets.
+    Etrace(
+        Box<etrace::Decoder<'a>>,
+        Option<Box<Tie<'a>>>,
+        Option<Box<MessageCount<etrace::ETrace>>>,
+    ),
     /// Of tandem traces.
     Tandem(Box<TandemDecoder>),
 }
@@ -39,7 +47,7 @@ impl<'a> Decoder<'a> {
                 // Its packets are in another file.
                 config.data = config.data.filter(|data| !data.separate);
                 let decoder = etrace::Decoder::new(config.clone(), image)?;
-                Decoder::Etrace(Box::new(decoder), config.tie(image).map(Box::new))
+                Decoder::Etrace(Box::new(decoder), config.tie(image).map(Box::new), None)
             }
             Settings::Tandem(config) => Decoder::tandem(config, image, HartId(0))?,
         })
@@ -63,7 +71,7 @@ impl<'a> Decoder<'a> {
     /// here, once, for a [`Batch`] of runs; a consumer costs an indirect call for
     /// each batch.
     fn feed_any(&mut self, bytes: &[u8], out: &mut dyn Consumer) -> usize {
-        let Decoder::Etrace(decoder, Some(tie)) = self else {
+        let Decoder::Etrace(decoder, Some(tie), _) = self else {
             return self.feed_batch(bytes, Batch::new(out));
         };
         // The same positions, whatever the pieces are that the bytes come in.
@@ -85,29 +93,39 @@ impl<'a> Decoder<'a> {
     }
 
     /// From now on, messages are counted while they are decoded, from each [`Decode::restart`]
-    /// and [`Decode::resume`] on, if that can be done for parts of the stream.
-    pub(super) fn count(&mut self, counting: &mut Counting) -> bool {
-        let Decoder::Ntrace(decoder, count) = self else {
-            return false;
-        };
-        *count = counting
-            .messages()
-            .filter(|messages| messages.is_for_parts())
-            .map(|messages| Box::new(messages.clone()));
-        if let Some(count) = count {
-            count.begin(decoder);
+    /// and [`Decode::resume`] on, if that can be done for parts of the stream, which starts
+    /// with these bytes.
+    pub(super) fn count(&mut self, counting: &mut Counting, start: &[u8]) -> bool {
+        match self {
+            Decoder::Ntrace(decoder, count) => {
+                *count = counting.ntrace().and_then(|all| all.for_parts(start));
+                begin(count, decoder);
+                count.is_some()
+            }
+            Decoder::Etrace(decoder, None, count) => {
+                *count = counting.etrace().and_then(|all| all.for_parts(start));
+                begin(count, decoder);
+                count.is_some()
+            }
+            Decoder::Etrace(..) | Decoder::Tandem(_) => false,
         }
-        count.is_some()
     }
 
     /// What was counted.
-    pub(super) fn take_count(&mut self) -> Option<Box<MessageCount>> {
-        let Decoder::Ntrace(decoder, Some(count)) = self else {
-            return None;
-        };
-        let taken = count.clone();
-        count.begin(decoder);
-        Some(taken)
+    pub(super) fn take_count(&mut self) -> Option<PartCount> {
+        match self {
+            Decoder::Ntrace(decoder, count) => {
+                let taken = count.clone();
+                begin(count, decoder);
+                taken.map(PartCount::Ntrace)
+            }
+            Decoder::Etrace(decoder, _, count) => {
+                let taken = count.clone();
+                begin(count, decoder);
+                taken.map(PartCount::Etrace)
+            }
+            Decoder::Tandem(_) => None,
+        }
     }
 
     /// As [`Decode::feed`]; what is used is also counted.
@@ -117,12 +135,18 @@ impl<'a> Decoder<'a> {
         out: &mut dyn Consumer,
         counting: &mut Counting,
     ) -> usize {
-        if let Decoder::Ntrace(decoder, _) = self
-            && let Some(messages) = counting.messages()
-        {
-            let mut out = Batch::new(out);
-            let used = messages.decode(decoder, bytes, &mut out);
-            out.flush();
+        let mut batch = Batch::new(out);
+        let used = match self {
+            Decoder::Ntrace(decoder, _) => counting
+                .ntrace()
+                .map(|count| count.decode(decoder, bytes, &mut batch)),
+            Decoder::Etrace(decoder, None, _) => counting
+                .etrace()
+                .map(|count| count.decode(decoder, bytes, &mut batch)),
+            _ => None,
+        };
+        batch.flush();
+        if let Some(used) = used {
             return used;
         }
         let used = self.feed_any(bytes, out);
@@ -135,7 +159,8 @@ impl<'a> Decoder<'a> {
         let used = match self {
             Decoder::Ntrace(decoder, None) => decoder.feed(bytes, &mut out),
             Decoder::Ntrace(decoder, Some(count)) => count.decode(decoder, bytes, &mut out),
-            Decoder::Etrace(decoder, _) => decoder.feed(bytes, &mut out),
+            Decoder::Etrace(decoder, _, None) => decoder.feed(bytes, &mut out),
+            Decoder::Etrace(decoder, _, Some(count)) => count.decode(decoder, bytes, &mut out),
             Decoder::Tandem(decoder) => decoder.feed(bytes, &mut out),
         };
         out.flush();
@@ -143,7 +168,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn finish_any(&mut self, out: &mut dyn Consumer) {
-        if let Decoder::Etrace(decoder, Some(tie)) = self {
+        if let Decoder::Etrace(decoder, Some(tie), _) = self {
             let at = decoder.position();
             tie.set_position(at - at % BLOCK);
             let mut tied = tie.to(out);
@@ -156,10 +181,20 @@ impl<'a> Decoder<'a> {
         let mut out = Batch::new(out);
         match self {
             Decoder::Ntrace(decoder, _) => decoder.finish(&mut out),
-            Decoder::Etrace(decoder, _) => decoder.finish(&mut out),
+            Decoder::Etrace(decoder, ..) => decoder.finish(&mut out),
             Decoder::Tandem(decoder) => decoder.finish(&mut out),
         }
         out.flush();
+    }
+}
+
+/// What counts begins anew, where the decoder is.
+fn begin<P: Counted>(
+    count: &mut Option<Box<MessageCount<P>>>,
+    decoder: &hartrace_flow::decode::Decoder<'_, P>,
+) {
+    if let Some(count) = count {
+        count.begin(decoder);
     }
 }
 
@@ -332,7 +367,7 @@ impl Decode for Decoder<'_> {
     fn seam(&self) -> Seam {
         match self {
             Decoder::Ntrace(decoder, _) => Seam::Ntrace(Box::new(decoder.seam())),
-            Decoder::Etrace(decoder, tie) => {
+            Decoder::Etrace(decoder, tie, _) => {
                 let tie = tie.as_ref().map(|tie| Box::new(tie.state()));
                 Seam::Etrace(Box::new(decoder.seam()), tie)
             }
@@ -344,12 +379,11 @@ impl Decode for Decoder<'_> {
         match (self, seam) {
             (Decoder::Ntrace(decoder, count), Seam::Ntrace(seam)) => {
                 decoder.resume(seam);
-                if let Some(count) = count {
-                    count.begin(decoder);
-                }
+                begin(count, decoder);
             }
-            (Decoder::Etrace(decoder, tie), Seam::Etrace(seam, state)) => {
+            (Decoder::Etrace(decoder, tie, count), Seam::Etrace(seam, state)) => {
                 decoder.resume(seam);
+                begin(count, decoder);
                 if let (Some(tie), Some(state)) = (tie, state) {
                     tie.set_state(state);
                 }
@@ -363,12 +397,11 @@ impl Decode for Decoder<'_> {
         match self {
             Decoder::Ntrace(decoder, count) => {
                 decoder.restart(offset);
-                if let Some(count) = count {
-                    count.begin(decoder);
-                }
+                begin(count, decoder);
             }
-            Decoder::Etrace(decoder, tie) => {
+            Decoder::Etrace(decoder, tie, count) => {
                 decoder.restart(offset);
+                begin(count, decoder);
                 if let Some(tie) = tie {
                     tie.set_state(&TieState::default());
                 }
@@ -380,7 +413,7 @@ impl Decode for Decoder<'_> {
     fn is_synchronised(&self) -> bool {
         match self {
             Decoder::Ntrace(decoder, _) => decoder.is_synchronised(),
-            Decoder::Etrace(decoder, _) => decoder.is_synchronised(),
+            Decoder::Etrace(decoder, ..) => decoder.is_synchronised(),
             Decoder::Tandem(_) => false,
         }
     }
@@ -388,7 +421,7 @@ impl Decode for Decoder<'_> {
     fn hint(&mut self, seam: &Seam) {
         match (self, seam) {
             (Decoder::Ntrace(decoder, _), Seam::Ntrace(seam)) => decoder.hint(seam),
-            (Decoder::Etrace(decoder, _), Seam::Etrace(seam, _)) => decoder.hint(seam),
+            (Decoder::Etrace(decoder, ..), Seam::Etrace(seam, _)) => decoder.hint(seam),
             _ => {}
         }
     }
@@ -396,7 +429,7 @@ impl Decode for Decoder<'_> {
     fn position(&self) -> u64 {
         match self {
             Decoder::Ntrace(decoder, _) => decoder.position(),
-            Decoder::Etrace(decoder, _) => decoder.position(),
+            Decoder::Etrace(decoder, ..) => decoder.position(),
             Decoder::Tandem(decoder) => decoder.position(),
         }
     }
@@ -411,7 +444,7 @@ impl Decode for Decoder<'_> {
 
     fn pass(&mut self, bytes: &[u8]) -> usize {
         let mut nothing = Nothing;
-        let Decoder::Etrace(decoder, Some(tie)) = self else {
+        let Decoder::Etrace(decoder, Some(tie), _) = self else {
             return self.feed_batch(bytes, Batch::of_each(&mut nothing));
         };
         let mut tied = tie.to(nothing);
@@ -447,7 +480,7 @@ impl Decode for Decoder<'_> {
     fn boundary(&self, bytes: &[u8], from: usize) -> Option<usize> {
         match self {
             Decoder::Ntrace(decoder, _) => decoder.boundary(bytes, from),
-            Decoder::Etrace(decoder, _) => decoder.boundary(bytes, from),
+            Decoder::Etrace(decoder, ..) => decoder.boundary(bytes, from),
             Decoder::Tandem(_) => None,
         }
     }
@@ -457,14 +490,15 @@ impl Decode for Decoder<'_> {
             Decoder::Ntrace(decoder, count) => {
                 let another = Box::new(decoder.another());
                 let mut count = count.clone();
-                if let Some(count) = &mut count {
-                    count.begin(&another);
-                }
+                begin(&mut count, &another);
                 Decoder::Ntrace(another, count)
             }
-            Decoder::Etrace(decoder, tie) => {
+            Decoder::Etrace(decoder, tie, count) => {
                 let tie = tie.as_ref().map(|tie| Box::new(tie.another()));
-                Decoder::Etrace(Box::new(decoder.another()), tie)
+                let another = Box::new(decoder.another());
+                let mut count = count.clone();
+                begin(&mut count, &another);
+                Decoder::Etrace(another, tie, count)
             }
             Decoder::Tandem(decoder) => Decoder::Tandem(Box::new(decoder.another())),
         }

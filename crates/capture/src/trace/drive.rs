@@ -1,7 +1,7 @@
 //! Decodes a whole trace: on one thread or several, into one consumer or
 //! several, and counts what was decoded.
 
-use super::census::MessageCount;
+use super::census::PartCount;
 use super::{
     Census, Counting, Decoder, Format, Growth, MAX_WHOLE, SettingsError, Trace, TraceError,
 };
@@ -352,7 +352,7 @@ impl<C: Gather> Gather for Watch<C> {
 #[derive(Debug, Default)]
 struct Ignore {
     /// The messages of a part of the stream, where they are counted.
-    count: Option<Box<MessageCount>>,
+    count: Option<PartCount>,
 }
 
 /// Parts of a stream in which messages are counted, too.
@@ -634,18 +634,19 @@ impl Trace {
         if let Some(decoder) = decoder.as_mut().filter(|_| self.is_worth(threads)) {
             let whole = self.input.contents(MAX_WHOLE)?;
             bytes = whole.len() as u64;
-            let counted = in_pieces && decoder.count(&mut counting);
+            let counted =
+                in_pieces && decoder.count(&mut counting, whole.get(..STEP).unwrap_or(&whole));
             let count = |messages: &mut Counting| {
                 whole.chunks(CHUNK).for_each(|chunk| messages.feed(chunk));
             };
             let mut decode = |messages: Option<&mut Counting>| {
-                let mut messages = messages.and_then(Counting::messages);
+                let mut messages = messages;
                 if in_pieces {
                     let give = |part: &mut Watch<Ignore>, done: usize| {
                         progress(done as u64);
                         watch.decoded.add(std::mem::take(&mut part.decoded));
                         if let (Some(all), Some(more)) = (&mut messages, part.inner.count.take()) {
-                            all.append(*more);
+                            all.append(more);
                         }
                         Ok(())
                     };
@@ -664,8 +665,8 @@ impl Trace {
             };
             if counted {
                 decode(Some(&mut counting));
-                if !counting.is_for_parts() {
-                    // There are timestamps, though the settings have none.
+                if !counting.is_whole() {
+                    // There are timestamps, or messages change how others are read.
                     counting = Counting::new(&self.settings);
                     count(&mut counting);
                 }

@@ -319,6 +319,26 @@ impl Source {
         }
     }
 
+    /// A packet with an address, after one that leads where it led before. False, and nothing
+    /// happens, if that is not so, or not as simple.
+    #[inline(always)]
+    pub(super) fn repeat<C: Consumer>(
+        &mut self,
+        packet: Plain,
+        settings: &Settings,
+        blocks: &mut Blocks<'_>,
+        out: &mut C,
+    ) -> bool {
+        let (Some(field), Some(before)) = (packet.address, self.pending) else {
+            return false;
+        };
+        if self.modal || !self.track.is_running() || !self.repeat_pending(&before, blocks, out) {
+            return false;
+        }
+        self.wait_for((packet.map, field), settings);
+        true
+    }
+
     /// A packet that is only branches, or an address, or both.
     #[inline(always)]
     pub(super) fn plain<C: Consumer>(
@@ -398,19 +418,25 @@ impl Source {
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         self.resolve(Next::Flow, cx)?;
-        let from = match cx.settings.modes.full_address {
+        self.wait_for((map, field), cx.settings);
+        Ok(())
+    }
+
+    /// A packet with this address waits for the next one.
+    #[inline(always)]
+    fn wait_for(&mut self, (map, field): (BranchMap, u64), settings: &Settings) {
+        let from = match settings.modes.full_address {
             true => 0,
             false => self.base,
         };
-        let moved = from.wrapping_add(field << cx.settings.layout.iaddress_lsb);
-        self.base = canonical(cx.settings, moved);
+        let moved = from.wrapping_add(field << settings.layout.iaddress_lsb);
+        self.base = canonical(settings, moved);
         self.pending = Some(Pending {
             address: self.base,
             outcomes: self.carry.and(Outcomes::of(map)),
             modal: false,
             arrived: false,
         });
-        Ok(())
     }
 
     /// What the packet that waits says besides.

@@ -123,24 +123,42 @@ impl Source {
         let Some(pending) = self.pending else {
             return Ok(());
         };
-        if next == Next::Flow && !pending.arrived && !(cx.modal && pending.modal) {
-            let word = pending.outcomes.word();
-            let to = pending.address;
-            if let Some(own) = self.track.walk.repeat_to_jump(cx.blocks, word, to, cx.out) {
-                self.pending = None;
-                if cx.modal {
-                    self.aids.landed(to);
-                }
-                self.carry = match own {
-                    true => pending.outcomes.last(),
-                    false => Outcomes::default(),
-                };
-                (self.named, self.closed) = (true, false);
-                self.track.confirm();
-                return Ok(());
+        if next == Next::Flow
+            && !(cx.modal && pending.modal)
+            && self.repeat_pending(&pending, cx.blocks, cx.out)
+        {
+            self.pending = None;
+            if cx.modal {
+                self.aids.landed(pending.address);
             }
+            return Ok(());
         }
         self.resolve_anew(pending, next, cx)
+    }
+
+    /// Walks to where the waiting packet says, a jump, if it led there before. It is no longer
+    /// to wait then.
+    #[inline(always)]
+    pub(super) fn repeat_pending<C: Consumer>(
+        &mut self,
+        pending: &Pending,
+        blocks: &mut Blocks<'_>,
+        out: &mut C,
+    ) -> bool {
+        if pending.arrived {
+            return false;
+        }
+        let (word, to) = (pending.outcomes.word(), pending.address);
+        let Some(own) = self.track.walk.repeat_to_jump(blocks, word, to, out) else {
+            return false;
+        };
+        self.carry = match own {
+            true => pending.outcomes.last(),
+            false => Outcomes::default(),
+        };
+        (self.named, self.closed) = (true, false);
+        self.track.confirm();
+        true
     }
 
     /// The same for a way that is not remembered.
@@ -176,7 +194,15 @@ impl Source {
                 // The outcome of a branch has been reported where the walk arrived:
                 // there is none left for another time.
                 if !(pending.arrived && self.track.walk.at_branch(cx.blocks)) {
+                    let plain = !pending.arrived && more.is_nothing();
+                    let keeps = plain && cx.out.only_counts();
+                    let mark = keeps.then(|| self.track.walk.mark());
                     self.jump(to, more, cx)?;
+                    if let Some(mark) = mark {
+                        let (word, own) = (pending.outcomes.word(), self.carry.len > 0);
+                        let walk = &self.track.walk;
+                        walk.keep_way_to_jump(cx.blocks, word, (to, own), mark);
+                    }
                 }
             }
             Next::Sync if pending.arrived => self.closed = true,

@@ -192,6 +192,15 @@ impl Heads {
         data: [None; 2],
     };
 
+    /// That of the packets of this kind without a timestamp, if they can be told from others.
+    #[inline(always)]
+    pub(crate) const fn untimed(&self, kind: Kind) -> Option<Head> {
+        match kind {
+            Kind::Instruction => self.instruction[0],
+            Kind::Data => self.data[0],
+        }
+    }
+
     /// That of the packets of this kind of which the first byte may be the first.
     #[inline(always)]
     pub(crate) fn of(&self, kind: Kind, first: u8) -> Option<&Head> {

@@ -36,6 +36,18 @@ pub struct Milestone {
     halfwords: u64,
 }
 
+impl Report {
+    /// Of a jump to an address after these outcomes, however far it is.
+    #[inline]
+    pub(super) const fn of_jump(outcomes: u64, to: u64) -> Report {
+        Report {
+            bytes: [outcomes ^ to.rotate_left(32), 0],
+            base: to,
+            ahead: 0,
+        }
+    }
+}
+
 impl From<Report> for Key {
     #[inline]
     fn from(report: Report) -> Key {
@@ -48,6 +60,20 @@ impl From<Report> for Key {
 }
 
 impl Walk {
+    /// After a walk that [`Walk::repeat_to_jump`] did not know and that led to `to` all the
+    /// same, since `mark`; `own` if the last outcome is left over. The next time it is known.
+    #[inline]
+    pub fn keep_way_to_jump(
+        &self,
+        blocks: &mut Blocks<'_>,
+        outcomes: u64,
+        (to, own): (u64, bool),
+        mark: Milestone,
+    ) {
+        let message = (Report::of_jump(outcomes, to), u64::from(own));
+        self.keep_way(blocks, message, mark, to);
+    }
+
     /// As [`Walk::repeat`] of what one message says, `told` as it says it: the next time
     /// [`Walk::take_shortcut`] knows it.
     #[inline]
@@ -71,7 +97,8 @@ impl Walk {
         }
     }
 
-    /// Before a message that may be kept for those who only count ([`Walk::keep_way`]).
+    /// Before a message that may be kept for those who only count ([`Walk::keep_way`],
+    /// [`Walk::keep_way_to_jump`]).
     #[inline]
     pub fn mark(&mut self) -> Milestone {
         self.lasting = true;

@@ -229,37 +229,44 @@ fn a_tally_counts_what_is_decoded() {
 }
 
 /// Damage anywhere, timestamps or none, and timestamps that the settings do not have:
-/// whatever is counted in parts is counted as in one.
+/// whatever is counted in parts, or while it is decoded, is counted as in one.
 #[test]
 fn parts_of_a_trace_are_counted_as_one() {
     let image = image();
     let mut random = Random::new(9);
-    let (settings, plain, _) = recorded(Format::Ntrace, ROUNDS);
-    let mut stamped = settings.clone();
+    let (plain, bytes, _) = recorded(Format::Ntrace, ROUNDS);
+    let mut stamped = plain.clone();
     let Settings::Ntrace(config) = &mut stamped else {
         unreachable!()
     };
     config.timestamps = Some(hartrace_ntrace::Timestamps::default());
     let with_times = with_settings(&stamped, ROUNDS).0;
+    let (etrace, packets, _) = recorded(Format::Etrace, ROUNDS);
     for (settings, bytes) in [
-        (&settings, &plain),
+        (&plain, &bytes),
         (&stamped, &with_times),
-        (&settings, &with_times),
+        (&plain, &with_times),
+        (&etrace, &packets),
+        (&etrace, &bytes),
     ] {
-        for _ in 0..2 {
-            let census = |threads, bytes: &[u8]| {
+        for round in 0..2 {
+            let tally = |threads, bytes: &[u8]| {
                 let tallied = trace(settings, bytes).tally(Some(&image), threads, &mut |_| ());
                 format!("{:?}", tallied.unwrap())
             };
             let mut bytes = bytes.clone();
-            for _ in 0..random.below(40) {
+            for _ in 0..round * random.below(40) {
                 let at = random.below(bytes.len() as u64) as usize;
                 bytes[at] = random.draw() as u8;
             }
             bytes.truncate(bytes.len() - random.below(3) as usize);
-            let expected = census(1, &bytes);
+            let expected = tally(1, &bytes);
             let threads = 2 + random.below(4) as usize;
-            assert_eq!(census(threads, &bytes), expected, "{threads} threads");
+            assert_eq!(tally(threads, &bytes), expected, "{threads} threads");
+            let mut counting = Counting::new(settings);
+            counting.feed(&bytes);
+            let apart = format!("{:?}", counting.finish());
+            assert!(expected.contains(&apart), "{apart}\n{expected}");
         }
     }
 }
