@@ -9,6 +9,7 @@ mod rewrite;
 pub mod second;
 mod setting;
 
+use hartrace_capture::trace::Settings;
 use hartrace_etrace::{
     Config, Decoder, Encapsulated, Encapsulation, Encoder, Form, Framer, Kind, Packet, Piece,
     QualStatus, Resync, ResyncRule, ResyncUnit, Version,
@@ -113,6 +114,10 @@ impl Format for ETrace {
 
     fn judge(setting: &Setting) -> EJudge {
         EJudge::new(setting)
+    }
+
+    fn settings(config: &Config) -> Settings {
+        Settings::Etrace(config.clone())
     }
 
     fn encoder<S: Out>(config: &Config, out: S) -> Result<Encoder<S>, String> {

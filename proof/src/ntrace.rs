@@ -3,6 +3,7 @@
 mod judge;
 mod setting;
 
+use hartrace_capture::trace::Settings;
 use hartrace_flow::decode::Framing as _;
 use hartrace_flow::{Event, HartId, Image};
 use hartrace_isa::{Isa, ItypeTable};
@@ -87,6 +88,10 @@ impl Format for NTrace {
 
     fn judge(setting: &Setting) -> NJudge {
         NJudge::new(setting)
+    }
+
+    fn settings(config: &Config) -> Settings {
+        Settings::Ntrace(config.clone())
     }
 
     fn encoder<S: Out>(config: &Config, out: S) -> Result<Encoder<S>, String> {

@@ -3,6 +3,7 @@
 //! between formats.
 
 pub mod corruption;
+mod counted;
 mod format;
 pub mod identity;
 mod pipe;
@@ -12,6 +13,7 @@ mod splits;
 pub mod straight;
 mod truth;
 
+pub(crate) use counted::counted;
 pub use format::{Counters, Events, Format, Out, Point, Setting, Subjects, points};
 pub use pipe::Pipe;
 pub use recorded::{Recorded, programs};

@@ -306,7 +306,7 @@ impl Onlooker<ETrace> for Counter<'_> {
         {
             *count += 1;
         }
-        plain.not_taken += u64::from(map.bits.count_ones());
+        plain.not_taken += u64::from(ones(map.bits));
         plain.payload += glance.payload as u64;
         self.pending = true;
     }
@@ -329,6 +329,27 @@ impl Onlooker<ETrace> for Counter<'_> {
         self.follow();
     }
 }
+
+/// Number of bits that are 1. Few are the rule, and not all processors count them.
+#[inline(always)]
+fn ones(bits: u32) -> u32 {
+    match ONES.get(bits as usize) {
+        Some(&ones) => ones.into(),
+        None => bits.count_ones(),
+    }
+}
+
+/// For all numbers of eight bits.
+#[allow(clippy::indexing_slicing)] // at compile time
+const ONES: [u8; 256] = {
+    let mut ones = [0; 256];
+    let mut i = 1;
+    while i < 256 {
+        ones[i] = ones[i / 2] + (i % 2) as u8;
+        i += 1;
+    }
+    ones
+};
 
 impl Counter<'_> {
     /// Of another source, or in a layout that is not the one that was given.

@@ -7,8 +7,8 @@ use hartrace_isa::Isa;
 
 use super::elf::inside;
 use super::{Input, ensure};
-use crate::trace::Format;
 use crate::trace::identity::Case;
+use crate::trace::{Format, counted};
 
 /// Where the small program stands.
 pub(super) const BASE: u64 = 0x8000_0000;
@@ -134,7 +134,8 @@ pub(super) fn flow<F: Format>(bytes: &[u8]) -> Result<(), String> {
     )?;
     ensure(sums.first() == sums.last(), || {
         format!("only counted: {sums:?}")
-    })
+    })?;
+    counted(&F::settings(&config), &image, trace)
 }
 
 /// Any program, any setting, any walk: what is decoded is what was done.

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
+use hartrace_capture::trace::Settings;
 use hartrace_flow::decode::Framing;
 pub use hartrace_flow::encode::Counters;
 use hartrace_flow::encode::Sink;
@@ -120,6 +121,9 @@ pub trait Format: Clone + Copy + Debug + Sized + 'static {
 
     /// Who compares the rest.
     fn judge(setting: &Setting<Self>) -> Self::Judge;
+
+    /// The same as settings of any format.
+    fn settings(config: &Self::Config) -> Settings;
 
     /// An encoder.
     ///

@@ -123,6 +123,11 @@ impl<'a, F: Format> Trace<'a, F> {
         Ok(())
     }
 
+    /// Messages are counted the same while they are decoded.
+    fn counted(&self) -> Result<(), String> {
+        super::counted(&F::settings(self.config), self.image, &self.bytes)
+    }
+
     /// Any damage: bits, holes, things twice.
     fn damage(&mut self, r: &mut Random) {
         for _ in 0..1 + r.below(6) {
@@ -190,11 +195,13 @@ pub(super) fn all<F: Format>(case: &Case<F>, steps: u64) -> Result<u64, String> 
     trace.sync_points(&events).map_err(blame)?;
     trace.threads(&events, &mut r).map_err(blame)?;
     trace.rewritten(&events, r.draw()).map_err(blame)?;
+    trace.counted().map_err(blame)?;
     trace.damage(&mut r);
     let damaged = trace.events()?;
     let blame = |what: String| blame(format!("damaged, {what}"));
     trace.chunks(&damaged, &mut r).map_err(blame)?;
     trace.threads(&damaged, &mut r).map_err(blame)?;
+    trace.counted().map_err(blame)?;
     Ok((events.0.len() + damaged.0.len()) as u64)
 }
 

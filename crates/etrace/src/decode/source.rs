@@ -319,8 +319,8 @@ impl Source {
         }
     }
 
-    /// A packet with an address, after one that leads where it led before. False, and nothing
-    /// happens, if that is not so, or not as simple.
+    /// A packet that is only branches, or an address, or both, where all that is walked now
+    /// was walked before. False if it is not, or not as simple: then it is still to be decoded.
     #[inline(always)]
     pub(super) fn repeat<C: Consumer>(
         &mut self,
@@ -329,14 +329,22 @@ impl Source {
         blocks: &mut Blocks<'_>,
         out: &mut C,
     ) -> bool {
-        let (Some(field), Some(before)) = (packet.address, self.pending) else {
-            return false;
-        };
-        if self.modal || !self.track.is_running() || !self.repeat_pending(&before, blocks, out) {
+        if self.modal || !self.track.is_running() {
             return false;
         }
-        self.wait_for((packet.map, field), settings);
-        true
+        if let Some(before) = self.pending {
+            if !self.repeat_pending(&before, blocks, out) {
+                return false;
+            }
+            self.pending = None;
+        }
+        match packet.address {
+            Some(field) => {
+                self.wait_for((packet.map, field), settings);
+                true
+            }
+            None => self.repeat_branches(packet.map, blocks, out),
+        }
     }
 
     /// A packet that is only branches, or an address, or both.

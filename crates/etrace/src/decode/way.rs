@@ -468,6 +468,27 @@ impl Source {
         }
     }
 
+    /// Walks through a full map if it led the same way before, with no packet waiting.
+    #[inline(always)]
+    pub(super) fn repeat_branches<C: Consumer>(
+        &mut self,
+        map: BranchMap,
+        blocks: &mut Blocks<'_>,
+        out: &mut C,
+    ) -> bool {
+        if !blocks.outcomes_repeat() {
+            return false;
+        }
+        let outcomes = self.carry.and(Outcomes::of(map)).word();
+        if !self.track.walk.repeat_outcomes(blocks, outcomes, out) {
+            return false;
+        }
+        self.carry = Outcomes::default();
+        (self.named, self.closed) = (false, false);
+        self.track.confirm();
+        true
+    }
+
     /// Walks through a full map and stops right after its last branch.
     #[inline]
     pub(super) fn use_up<C: Consumer>(
@@ -476,6 +497,10 @@ impl Source {
         cx: &mut Ctx<'_, '_, C>,
     ) -> Result<(), Trouble> {
         self.carry = self.carry.and(map);
+        if !cx.modal {
+            let (word, all) = (self.carry.word(), (self.carry.bits, self.carry.len));
+            self.track.walk.keep_outcomes(cx.blocks, word, all);
+        }
         let mut evidence = self.carry.evidence();
         let (stop, _) = self.track.walk.use_up(cx.blocks, &mut evidence, cx.out);
         if stop != Stop::Arrived {

@@ -36,6 +36,10 @@ pub struct Milestone {
     halfwords: u64,
 }
 
+/// Marks outcomes after which no jump is reported: none but a jump to a small address has a
+/// `base` of 0, and its outcomes leave this bit alone.
+const NO_JUMP: u64 = 1 << 63;
+
 impl Report {
     /// Of a jump to an address after these outcomes, however far it is.
     #[inline]
@@ -95,6 +99,29 @@ impl Walk {
         if self.done == 0 && self.block != NOWHERE {
             blocks.meet_outcomes(self.space, (bytes, self.block), outcomes);
         }
+    }
+
+    /// Walks right after the last of outcomes that led the same way before, given as to
+    /// [`Walk::repeat_to_jump`]. `false`, and nothing happens, if it is unknown.
+    #[inline]
+    pub fn repeat_outcomes<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        outcomes: u64,
+        out: &mut C,
+    ) -> bool {
+        let report = Report {
+            bytes: [outcomes | NO_JUMP, 0],
+            base: 0,
+            ahead: 0,
+        };
+        self.take_shortcut(blocks, report, out).is_some()
+    }
+
+    /// Before [`Walk::use_up`] of outcomes, also given with the oldest lowest: the next time but
+    /// one [`Walk::repeat_outcomes`] knows them.
+    pub fn keep_outcomes(&self, blocks: &mut Blocks<'_>, word: u64, outcomes: (u64, u8)) {
+        self.meet_outcomes(blocks, word | NO_JUMP, outcomes);
     }
 
     /// Before a message that may be kept for those who only count ([`Walk::keep_way`],
