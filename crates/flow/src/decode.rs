@@ -354,6 +354,8 @@ pub struct Decoder<'a, P: Protocol> {
     config: P::Config,
     framer: P::Framer,
     sources: Sources<'a, P>,
+    /// Where the last way was kept that only leads the same way from there on, at most.
+    lasting: u64,
 }
 
 /// The state of a [`Decoder`].
@@ -399,6 +401,7 @@ impl<'a, P: Protocol> Decoder<'a, P> {
         Decoder {
             framer: P::framer(&config),
             sources: Sources::new(P::settings(&config), image),
+            lasting: 0,
             config,
         }
     }
@@ -538,8 +541,12 @@ impl<'a, P: Protocol> Decoder<'a, P> {
 
     /// Goes to another place in the stream.
     fn set_framer(&mut self, framer: P::Framer) {
-        if framer.position() < self.framer.position() {
-            self.sources.go_back();
+        if self.sources.has_kept_ways() {
+            self.lasting = self.lasting.max(self.framer.position());
+        }
+        if framer.position() < self.lasting {
+            self.sources.forget_shortcuts();
+            self.lasting = 0;
         }
         self.framer = framer;
     }

@@ -7,7 +7,7 @@
 //!
 //! A *shortcut* goes one step further: it is found by the bytes of the message, which then
 //! need not be read. For those who only count, it may also lead where no stretch does, through
-//! code that had several versions, once these do not change any more.
+//! code that has several versions, as long as they stay the same.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -22,7 +22,7 @@ use crate::{Exit, Kept, ReturnStack, Run};
 mod shortcuts;
 
 use self::shortcuts::Shortcuts;
-pub(crate) use self::shortcuts::{Key, Shortcut, Way};
+pub(crate) use self::shortcuts::{Bounds, Key, Shortcut, Way};
 
 /// The halfwords of a stretch that goes to the next jump, however far it is.
 pub(crate) const ANY: u32 = 0;

@@ -113,9 +113,12 @@ pub struct Walk {
     last: (u64, u64),
     /// The consumer asked for a pause.
     pause: bool,
-    /// It walked all the way since the last [`Walk::mark`], and all versions of code that it
-    /// came to stay in place.
-    lasting: bool,
+    /// All versions of code that it came to since the last [`Walk::mark`] stay in place until
+    /// after a synchronisation message that ends at this offset; 0 if that is not known, or it
+    /// did not walk all the way.
+    stays: u64,
+    /// Other harts and contexts may come to others.
+    own: bool,
 }
 
 /// The count of a walk that is not limited by one: so large that no walk uses
@@ -145,7 +148,8 @@ impl Walk {
             alert: false,
             last: (0, 0),
             pause: false,
-            lasting: true,
+            stays: u64::MAX,
+            own: false,
         }
     }
 
@@ -206,7 +210,7 @@ impl Walk {
         self.done = 0;
         self.pc = pc;
         // It did not walk here.
-        self.lasting = false;
+        self.stays = 0;
         if self.block == NOWHERE {
             self.land(blocks, pc);
         }

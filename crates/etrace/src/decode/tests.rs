@@ -4,13 +4,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use hartrace_flow::{Consumer, Event, HartId, Image, SpaceId};
+use hartrace_flow as flow;
+use hartrace_flow::{Consumer, Event, HartId, Image, Since, SpaceId, Version as CodeVersion};
 use hartrace_isa::{Isa, Xlen};
+use hartrace_testkit::Random;
 use hartrace_testkit::asm::{A0, ECALL, MRET, NOP, ZERO, beq, jal, jalr};
 
 use super::Decoder;
 use crate::{
-    BranchMap, Config, Context, Kind, Packet, QualStatus, Report, Start, Support, Trap, Version,
+    BranchMap, Config, Context, Encapsulation, Form, Kind, Packer, Packet, QualStatus, Report,
+    Start, Support, Trap, Version,
 };
 
 /// Code of 32-bit instructions from 0x1000 on.
@@ -600,4 +603,137 @@ fn narrow_addresses_are_extended_at_the_top() {
         "ffffffff80000004+1>ffffffff80000008",
     ];
     assert_eq!(lines.0[2..4], expected);
+}
+
+/// What a consumer that only counts gets, or one that gets the runs.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    counts: bool,
+    insns: u64,
+    others: Vec<String>,
+}
+
+impl Consumer for Told {
+    fn event(&mut self, hart: HartId, event: &Event) -> ControlFlow<()> {
+        match event {
+            Event::Run(run) => self.insns += u64::from(run.insns),
+            Event::Code(_) => {}
+            other => self.others.push(format!("{hart:?} {other:x?}")),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn only_counts(&self) -> bool {
+        self.counts
+    }
+
+    fn counted(&mut self, _: HartId, insns: u64) -> ControlFlow<()> {
+        self.insns += insns;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Code that changes again and again, at moments that count from different packets of two
+/// harts, and is another one in a context: a way through it is the same for some time only,
+/// another hart is not as far, and earlier it was another one.
+#[test]
+fn ways_that_are_the_same_for_some_time() {
+    let config = Config {
+        context_width: 4,
+        encapsulation: Encapsulation {
+            form: Form::Riscv,
+            src_bits: 3,
+            ..Encapsulation::default()
+        },
+        ..config(Version::V2_0)
+    };
+    let version = |context, since, content| CodeVersion {
+        hart: None,
+        context,
+        since,
+        content,
+        doubtful: false,
+    };
+    // 1000: c.nop; 1002: c.nop, c.nop, or nop; 1006: c.beqz a0, 1000; 1008: c.jr a1.
+    let contents: [&[u8]; 2] = [&[1, 0, 1, 0], &[0x13, 0, 0, 0]];
+    let code = [1, 0, 0, 0, 0, 0, 0x6d, 0xdd, 0x82, 0x85];
+    let mut random = Random::new(11);
+    for _ in 0..20 {
+        let mut bytes = Vec::new();
+        let put = |src: u16, packet: &Packet, bytes: &mut Vec<u8>| {
+            let payload = packet.write(&config.layout());
+            let mut packer = Packer::new(config.encapsulation, src);
+            bytes.extend_from_slice(packer.pack(Kind::Instruction, payload.bytes(), 0).bytes());
+        };
+        let lap = |random: &mut Random| match random.below(8) {
+            // Round and round, without an address.
+            0 => branches(0, 31, None),
+            1 => branches(0b10, 2, Some(report(0))),
+            _ => branches(1, 1, Some(report(0))),
+        };
+        let mut versions = [version(None, Since::Start, 0)].to_vec();
+        let in_context = Packet::Start(Start {
+            branch: true,
+            privilege: 3,
+            context: 1,
+            address: 0x1000 >> 1,
+            ..Start::default()
+        });
+        let mut seams = Vec::new();
+        for src in [0, 1] {
+            put(src, &start(0x1000), &mut bytes);
+        }
+        for phase in 0..7 {
+            // One of them has a new packet, and both go on.
+            let src = random.below(2) as u16;
+            put(src, &branches(0, 31, None), &mut bytes);
+            seams.push(bytes.len());
+            match random.below(2) {
+                0 => put(src, &start(0x1000), &mut bytes),
+                _ => put(src, &in_context, &mut bytes),
+            }
+            if phase % 2 == 1 {
+                let at = Since::Sync {
+                    offset: bytes.len() as u64,
+                    halfwords: 5 * random.below(20),
+                };
+                versions.push(version(None, at, versions.len() % 2));
+            }
+            for _ in 0..20 + random.below(60) {
+                let packet = lap(&mut random);
+                put(random.below(2) as u16, &packet, &mut bytes);
+            }
+        }
+        if random.below(2) == 0 {
+            let own = version(Some(flow::Context(1)), Since::Start, 1);
+            versions.insert(0, own);
+        }
+        let mut image = Image::new();
+        image.add_raw(SpaceId::FIRST, 0x1000, &code, Isa::RV64GC);
+        image.vary(0x1002..0x1006, &contents, &versions, Isa::RV64GC);
+        let whole = |counts, from: usize, decoder: &mut Decoder<'_>| {
+            let mut told = Told {
+                counts,
+                ..Told::default()
+            };
+            decoder.feed(&bytes[from..], &mut told);
+            decoder.finish(&mut told);
+            (told.insns, told.others)
+        };
+        let mut plain = Decoder::new(config.clone(), &image).unwrap();
+        let mut counting = Decoder::new(config.clone(), &image).unwrap();
+        let all = whole(false, 0, &mut plain);
+        assert!(!all.1.iter().any(|event| event.contains("Gap")), "{all:?}");
+        assert_eq!(whole(true, 0, &mut counting), all);
+        // Back to any place, as often as one likes.
+        for _ in 0..10 {
+            let from = seams[random.below(seams.len() as u64) as usize];
+            plain.restart(0);
+            plain.feed(&bytes[..from], &mut Told::default());
+            let seam = plain.seam();
+            let rest = whole(false, from, &mut plain);
+            counting.resume(&seam);
+            assert_eq!(whole(true, from, &mut counting), rest);
+        }
+    }
 }

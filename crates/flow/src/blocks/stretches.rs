@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{BlockId, Blocks, Kind};
-use crate::stretch::{self, Found, Key, Name, Returns, Shortcut, Stretch, Way};
+use crate::stretch::{self, Bounds, Found, Key, Name, Returns, Shortcut, Stretch, Way};
 use crate::{Kept, ReturnStack, Run, SpaceId};
 
 impl Blocks<'_> {
@@ -102,6 +102,11 @@ impl Blocks<'_> {
         self.stretches.shortcut(key, start)
     }
 
+    /// For whom, and until when, the way of this shortcut is the same.
+    pub(crate) fn bounds(&self, key: Key, start: BlockId) -> Bounds {
+        self.stretches.bounds(key, start)
+    }
+
     /// A message that reports outcomes only has been repeated.
     #[inline]
     pub(crate) fn earn(&mut self) {
@@ -119,6 +124,12 @@ impl Blocks<'_> {
     #[inline(never)]
     pub(crate) fn keep_way(&mut self, message: (Key, u64), way: &Way, space: SpaceId) {
         self.stretches.keep_way(message, way, space);
+    }
+
+    /// Whether ways were kept since this was last asked, which may lead elsewhere at an earlier
+    /// moment.
+    pub(crate) fn has_kept_ways(&mut self) -> bool {
+        self.stretches.has_kept_ways()
     }
 
     /// Forgets where messages led: decoding goes on at an earlier moment, when code may have

@@ -240,8 +240,13 @@ impl<'a, P: Protocol> Sources<'a, P> {
     }
 
     /// Decoding goes on at an earlier moment.
-    pub(super) fn go_back(&mut self) {
+    pub(super) fn forget_shortcuts(&mut self) {
         self.blocks.forget_shortcuts();
+    }
+
+    /// Whether ways were kept since this was last asked.
+    pub(super) fn has_kept_ways(&mut self) -> bool {
+        self.blocks.has_kept_ways()
     }
 
     pub(super) fn is_synchronised(&self) -> bool {

@@ -85,8 +85,11 @@ pub struct Sighting {
     pub until: Option<u64>,
     /// It may have been another one.
     pub doubtful: bool,
-    /// It is the same for all harts and contexts, and from then on.
-    pub lasts: bool,
+    /// It stays the same up to this offset: until after a synchronisation message that ends
+    /// there. 0 if that is not known.
+    pub stays: u64,
+    /// Other harts and contexts may see another one.
+    pub own: bool,
 }
 
 /// Inserts something in order; mostly it is the last.
@@ -132,7 +135,8 @@ impl Sight {
                 space: None,
                 until: last.and_then(time).map(|_| 0),
                 doubtful: false,
-                lasts: false,
+                stays: 0,
+                own: true,
             };
         }
         let behind = self
@@ -145,7 +149,13 @@ impl Sight {
             space: now.map(|change| change.space),
             until: self.changes.get(behind).and_then(time),
             doubtful,
-            lasts: for_all && behind == self.changes.len() && !doubtful,
+            stays: match self.changes.get(behind).map(|next| next.since) {
+                _ if doubtful => 0,
+                None => u64::MAX,
+                Some(Since::Sync { offset, .. }) => offset,
+                Some(_) => 0,
+            },
+            own: !for_all,
         }
     }
 }
@@ -275,7 +285,8 @@ impl Image {
             space,
             until: None,
             doubtful: false,
-            lasts: space.is_some(),
+            stays: space.map_or(0, |_| u64::MAX),
+            own: false,
         };
         match self.holes.find(pc) {
             None => known(Some(space)),
@@ -284,7 +295,7 @@ impl Image {
                 Some(number) => {
                     let sighting = hole.sights.get(number).map(|sight| sight.at(spot));
                     let mut sighting = sighting.unwrap_or(known(None));
-                    sighting.lasts &= number == 0;
+                    sighting.own |= number > 0;
                     sighting
                 }
                 None => known(None),

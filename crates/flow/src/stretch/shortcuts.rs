@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{Stretch, Stretches};
 use crate::blocks::id::{BlockId, NOWHERE};
-use crate::{Kept, Run, SpaceId};
+use crate::{Context, HartId, Kept, Run, SpaceId};
 
 /// What decides where a message leads, besides the place: its bytes, which hold everything
 /// that it says, what its address is relative to, and how many halfwords of its count were
@@ -27,6 +27,45 @@ pub(crate) struct Way {
     pub(crate) to: u64,
     pub(crate) insns: u32,
     pub(crate) halfwords: u32,
+    pub(crate) bounds: Bounds,
+}
+
+/// For whom, and until when, a way through versions of code is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// For this hart: another one may not be as far.
+    pub(crate) hart: HartId,
+    /// In this context, unless it is the same in all.
+    pub(crate) context: Option<Option<Context>>,
+    /// It is known how far it is since a synchronisation message.
+    pub(crate) synchronised: bool,
+    /// Until after such a message that ends at this offset.
+    pub(crate) until: u64,
+}
+
+impl Bounds {
+    /// The usual ones, where nothing changes any more.
+    const USUAL: Bounds = Bounds {
+        hart: HartId(0),
+        context: None,
+        synchronised: true,
+        until: u64::MAX,
+    };
+
+    /// Whether they include this hart in a context, after a synchronisation message that ends
+    /// at this offset, if there was one.
+    #[inline]
+    pub(crate) fn hold(
+        self,
+        hart: HartId,
+        context: Option<Context>,
+        sync: Option<(u64, u64)>,
+    ) -> bool {
+        self.hart == hart
+            && self.context.is_none_or(|own| own == context)
+            && self.synchronised == sync.is_some()
+            && sync.map_or(0, |(offset, _)| offset) < self.until
+    }
 }
 
 /// A message that was decoded before, and the way that it led: the same message at the same
@@ -52,7 +91,7 @@ pub(crate) struct Shortcut {
     source: i32,
     /// Number of runs; 0 if they are not kept, for those who only count.
     len: u16,
-    /// There are calls or returns among them.
+    /// There are calls or returns among them; without runs, its bounds are not the usual ones.
     pub(crate) stacks: bool,
     /// It ends with a jump.
     pub(crate) jump: bool,
@@ -103,6 +142,16 @@ impl Shortcut {
         }
     }
 
+    /// The bounds of one whose runs are not kept; `other` gives them unless they are the usual
+    /// ones.
+    #[inline]
+    pub(crate) fn bounds(&self, other: impl FnOnce() -> Bounds) -> Bounds {
+        match self.stacks {
+            true => other(),
+            false => Bounds::USUAL,
+        }
+    }
+
     /// The last instruction.
     pub(crate) const fn source(&self) -> u64 {
         self.base.wrapping_add_signed(self.source as i64)
@@ -129,10 +178,15 @@ pub(super) struct Shortcuts {
     slots: Vec<Shortcut>,
     /// The rest of their messages, where they have more than eight bytes; otherwise 0.
     rests: Vec<u64>,
+    /// Of those whose runs are not kept; for the others it means nothing. None until the first
+    /// that are not the usual ones.
+    bounds: Vec<Bounds>,
     /// Of messages that report outcomes only: how much is left to spend on those that do not
     /// repeat, and how many are not looked at after it is spent.
     credit: u32,
     pause: u32,
+    /// There are new ones that only lead the same way from now on.
+    ways: bool,
 }
 
 impl Default for Shortcuts {
@@ -140,8 +194,10 @@ impl Default for Shortcuts {
         Shortcuts {
             slots: Vec::new(),
             rests: Vec::new(),
+            bounds: Vec::new(),
             credit: MAX_CREDIT,
             pause: 0,
+            ways: false,
         }
     }
 }
@@ -150,6 +206,7 @@ impl Shortcuts {
     pub(super) fn forget(&mut self) {
         self.slots.clear();
         self.rests.clear();
+        self.bounds.clear();
     }
 
     #[inline]
@@ -197,6 +254,19 @@ impl Stretches {
         (same && known.start == start && whole).then_some(known)
     }
 
+    /// The bounds of a shortcut whose runs are not kept.
+    #[inline]
+    pub(crate) fn bounds(&self, key: Key, start: BlockId) -> Bounds {
+        let slot = Shortcuts::slot(key.bytes[0], start);
+        let bounds = self.shortcuts.bounds.get(slot).copied();
+        bounds.unwrap_or(Bounds::USUAL)
+    }
+
+    /// Whether [`Stretches::keep_way`] was called since this was last asked.
+    pub(crate) const fn has_kept_ways(&mut self) -> bool {
+        core::mem::replace(&mut self.shortcuts.ways, false)
+    }
+
     /// Forgets all shortcuts.
     pub(crate) fn forget_shortcuts(&mut self) {
         self.shortcuts.forget();
@@ -221,6 +291,7 @@ impl Stretches {
             to,
             insns: stretch.insns,
             halfwords: stretch.halfwords,
+            bounds: Bounds::USUAL,
         };
         if let Some(shortcut) = Shortcut::new(key, outcomes, &way) {
             self.put(
@@ -239,7 +310,23 @@ impl Stretches {
     pub(crate) fn keep_way(&mut self, (key, outcomes): (Key, u64), way: &Way, space: SpaceId) {
         if let Some(shortcut) = Shortcut::new(key, outcomes, way) {
             let from = space.number();
-            self.put(key, Shortcut { from, ..shortcut });
+            let bound = way.bounds != Bounds::USUAL;
+            self.shortcuts.ways = true;
+            self.put(
+                key,
+                Shortcut {
+                    from,
+                    stacks: bound,
+                    ..shortcut
+                },
+            );
+            if bound {
+                let bounds = &mut self.shortcuts.bounds;
+                bounds.resize(SHORTCUTS, Bounds::USUAL);
+                if let Some(slot) = bounds.get_mut(Shortcuts::slot(key.bytes[0], way.start)) {
+                    *slot = way.bounds;
+                }
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Walk;
 use crate::blocks::{BlockId, NOWHERE};
-use crate::stretch::{Key, Way};
+use crate::stretch::{Bounds, Key, Way};
 use crate::{Blocks, Consumer, SpaceId};
 
 /// A message, as far as it decides where the walk goes from here.
@@ -128,7 +128,7 @@ impl Walk {
     /// [`Walk::keep_way_to_jump`]).
     #[inline]
     pub fn mark(&mut self) -> Milestone {
-        self.lasting = true;
+        (self.stays, self.own) = (u64::MAX, false);
         Milestone {
             block: if self.done == 0 { self.block } else { NOWHERE },
             insns: self.insns,
@@ -137,8 +137,8 @@ impl Walk {
     }
 
     /// After a message that led to a jump, walked in any way since `mark`, `told` the
-    /// outcomes as it says them: the next time [`Walk::take_shortcut`] knows it, if all code
-    /// on the way stays as it is.
+    /// outcomes as it says them: the next time [`Walk::take_shortcut`] knows it, as long as all
+    /// code on the way stays as it is.
     #[inline]
     pub fn keep_way(
         &self,
@@ -150,7 +150,8 @@ impl Walk {
         // Elsewhere the same block may lead somewhere else.
         let plain = self.home == SpaceId::FIRST && self.stack.is_none() && !self.alert;
         let stands = self.done == 0 && self.block != NOWHERE && mark.block != NOWHERE;
-        if plain && stands && self.lasting {
+        let synchronised = self.sync.map_or(0, |(offset, _)| offset);
+        if plain && stands && synchronised < self.stays {
             self.put_way(blocks, message, mark, to);
         }
     }
@@ -168,7 +169,14 @@ impl Walk {
             return;
         };
         if let Some(source) = self.last() {
+            let bounds = Bounds {
+                hart: self.hart,
+                context: self.own.then_some(self.context),
+                synchronised: self.sync.is_some(),
+                until: self.stays,
+            };
             let way = Way {
+                bounds,
                 start: mark.block,
                 next: self.block,
                 source,
@@ -204,7 +212,9 @@ impl Walk {
         if out.only_counts() && !stacks {
             // The runs are somewhere else in memory: they are not looked at.
             if let Some(space) = known.space() {
-                if self.home != SpaceId::FIRST || self.stack.is_some() {
+                let plain = self.home == SpaceId::FIRST && self.stack.is_none();
+                let bounds = known.bounds(|| blocks.bounds(report.into(), self.block));
+                if !plain || !bounds.hold(self.hart, self.context, self.sync) {
                     return None;
                 }
                 self.space = space;

@@ -186,7 +186,8 @@ impl Walk {
         if sighting.until.is_some() || sighting.doubtful {
             self.note(pc, &sighting);
         }
-        self.lasting &= sighting.lasts;
+        self.stays = self.stays.min(sighting.stays);
+        self.own |= sighting.own;
         (self.space, self.block) = self.found(blocks, pc, &sighting);
     }
 

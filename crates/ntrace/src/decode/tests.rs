@@ -289,6 +289,73 @@ fn code_that_changes() {
     }
 }
 
+/// Code that changes again and again, at moments that count from different messages: a way
+/// through it is the same for some time only, and earlier it was another one.
+#[test]
+fn ways_that_are_the_same_for_some_time() {
+    const PHASES: usize = 7;
+    let version = |since, content| CodeVersion {
+        hart: None,
+        context: None,
+        since,
+        content,
+        doubtful: false,
+    };
+    // 1000: c.nop; 1002: c.nop, c.nop, or nop; 1006: c.jr ra.
+    let contents: [&[u8]; 2] = [&[1, 0, 1, 0], &[0x13, 0, 0, 0]];
+    let sync = Body::ProgTraceSync {
+        sync: Sync::PERIODIC,
+        icnt: 0,
+        faddr: BASE >> 1,
+    };
+    let mut random = hartrace_testkit::Random::new(11);
+    for _ in 0..20 {
+        let mut bytes = Vec::new();
+        let mut versions = [version(Since::Start, 0)].to_vec();
+        let mut seams = Vec::new();
+        bytes.extend(trace(&[start()]));
+        for phase in 0..PHASES {
+            seams.push(bytes.len());
+            bytes.extend(trace(&[sync]));
+            if phase % 2 == 1 {
+                let at = Since::Sync {
+                    offset: bytes.len() as u64,
+                    halfwords: 4 * random.below(20),
+                };
+                versions.push(version(at, versions.len() % 2));
+            }
+            for _ in 0..10 + random.below(40) {
+                bytes.extend(trace(&[jump(4, 0, 1)]));
+            }
+        }
+        let mut image = image(&[1, 0, 0, 0, 0, 0, 0x82, 0x80]);
+        image.vary(BASE + 2..BASE + 6, &contents, &versions, Isa::RV64GC);
+        let whole = |counts, from: usize, decoder: &mut Decoder<'_>| {
+            let mut told = Told {
+                counts,
+                ..Told::default()
+            };
+            decoder.feed(&bytes[from..], &mut told);
+            decoder.finish(&mut told);
+            (told.insns, told.others())
+        };
+        let mut plain = Decoder::new(config(), &image).unwrap();
+        let mut counting = Decoder::new(config(), &image).unwrap();
+        let all = whole(false, 0, &mut plain);
+        assert_eq!(whole(true, 0, &mut counting), all);
+        // Back to any place, as often as one likes.
+        for _ in 0..10 {
+            let from = seams[random.below(seams.len() as u64) as usize];
+            plain.restart(0);
+            plain.feed(&bytes[..from], &mut Told::default());
+            let seam = plain.seam();
+            let rest = whole(false, from, &mut plain);
+            counting.resume(&seam);
+            assert_eq!(whole(true, from, &mut counting), rest);
+        }
+    }
+}
+
 fn vec_of(body: Body<'static>, count: usize) -> Vec<Body<'static>> {
     core::iter::repeat_n(body, count).collect()
 }
