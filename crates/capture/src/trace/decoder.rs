@@ -71,24 +71,13 @@ impl<'a> Decoder<'a> {
     /// here, once, for a [`Batch`] of runs; a consumer costs an indirect call for
     /// each batch.
     fn feed_any(&mut self, bytes: &[u8], out: &mut dyn Consumer) -> usize {
-        let Decoder::Etrace(decoder, Some(tie), _) = self else {
-            return self.feed_batch(bytes, Batch::new(out));
-        };
-        // The same positions, whatever the pieces are that the bytes come in.
-        let mut done = 0;
-        loop {
-            let at = decoder.position();
-            tie.set_position(at - at % BLOCK);
-            let rest = bytes.get(done..).unwrap_or_default();
-            let block = rest.get(..(BLOCK - at % BLOCK) as usize).unwrap_or(rest);
-            let mut tied = tie.to(&mut *out);
-            let mut batch = Batch::new(&mut tied);
-            let used = decoder.feed(block, &mut batch);
-            batch.flush();
-            done += used;
-            if used < block.len() || done == bytes.len() {
-                return done;
+        match self {
+            Decoder::Etrace(decoder, Some(tie), _) => {
+                feed_tied((decoder, tie), bytes, out, |decoder, block, batch| {
+                    decoder.feed(block, batch)
+                })
             }
+            _ => self.feed_batch(bytes, Batch::new(out)),
         }
     }
 
@@ -135,19 +124,22 @@ impl<'a> Decoder<'a> {
         out: &mut dyn Consumer,
         counting: &mut Counting,
     ) -> usize {
-        let mut batch = Batch::new(out);
-        let used = match self {
-            Decoder::Ntrace(decoder, _) => counting
-                .ntrace()
-                .map(|count| count.decode(decoder, bytes, &mut batch)),
-            Decoder::Etrace(decoder, None, _) => counting
-                .etrace()
-                .map(|count| count.decode(decoder, bytes, &mut batch)),
-            _ => None,
-        };
-        batch.flush();
-        if let Some(used) = used {
+        if let (Decoder::Ntrace(decoder, _), Some(count)) = (&mut *self, counting.ntrace()) {
+            let mut batch = Batch::new(out);
+            let used = count.decode(decoder, bytes, &mut batch);
+            batch.flush();
             return used;
+        }
+        if let (Decoder::Etrace(decoder, tie, _), Some(count)) = (&mut *self, counting.etrace()) {
+            let Some(tie) = tie else {
+                let mut batch = Batch::new(out);
+                let used = count.decode(decoder, bytes, &mut batch);
+                batch.flush();
+                return used;
+            };
+            return feed_tied((decoder, tie), bytes, out, |decoder, block, batch| {
+                count.decode(decoder, block, batch)
+            });
         }
         let used = self.feed_any(bytes, out);
         counting.feed(bytes.get(..used).unwrap_or(bytes));
@@ -185,6 +177,31 @@ impl<'a> Decoder<'a> {
             Decoder::Tandem(decoder) => decoder.finish(&mut out),
         }
         out.flush();
+    }
+}
+
+/// Decodes with accesses that are assigned to instructions. `feed` decodes some bytes.
+fn feed_tied<'a>(
+    (decoder, tie): (&mut etrace::Decoder<'a>, &mut Tie<'a>),
+    bytes: &[u8],
+    out: &mut dyn Consumer,
+    mut feed: impl FnMut(&mut etrace::Decoder<'a>, &[u8], &mut Batch<'_>) -> usize,
+) -> usize {
+    // The same positions, whatever the pieces are that the bytes come in.
+    let mut done = 0;
+    loop {
+        let at = decoder.position();
+        tie.set_position(at - at % BLOCK);
+        let rest = bytes.get(done..).unwrap_or_default();
+        let block = rest.get(..(BLOCK - at % BLOCK) as usize).unwrap_or(rest);
+        let mut tied = tie.to(&mut *out);
+        let mut batch = Batch::new(&mut tied);
+        let used = feed(decoder, block, &mut batch);
+        batch.flush();
+        done += used;
+        if used < block.len() || done == bytes.len() {
+            return done;
+        }
     }
 }
 

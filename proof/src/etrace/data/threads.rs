@@ -6,7 +6,7 @@ use hartrace_etrace::Config;
 use hartrace_flow::Decode as _;
 
 use crate::generate::Random;
-use crate::trace::{Events, Recorded, same};
+use crate::trace::{Events, Recorded, counted, same};
 
 /// All events of a trace, decoded in this way.
 fn events(
@@ -27,7 +27,7 @@ fn events(
 }
 
 /// Compares what several threads make of a trace, whole and damaged, with what one makes
-/// of it.
+/// of it, and what is counted meanwhile with what is counted apart.
 ///
 /// # Errors
 ///
@@ -54,6 +54,7 @@ pub fn compare(
         };
         let found = events(&settings, program, &bytes, several)?;
         same(&found.0, &truth.0).map_err(|e| format!("{several:?}, {damage} bits: {e}"))?;
+        counted(&settings, &program.image, &bytes).map_err(|e| format!("{damage} bits: {e}"))?;
     }
     Ok(())
 }

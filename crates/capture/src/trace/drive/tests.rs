@@ -236,10 +236,10 @@ fn parts_of_a_trace_are_counted_as_one() {
     let mut random = Random::new(9);
     let (plain, bytes, _) = recorded(Format::Ntrace, ROUNDS);
     let mut stamped = plain.clone();
-    let Settings::Ntrace(config) = &mut stamped else {
-        unreachable!()
-    };
-    config.timestamps = Some(hartrace_ntrace::Timestamps::default());
+    match &mut stamped {
+        Settings::Ntrace(config) => config.timestamps = Some(Default::default()),
+        other => panic!("{other:?}"),
+    }
     let with_times = with_settings(&stamped, ROUNDS).0;
     let (etrace, packets, _) = recorded(Format::Etrace, ROUNDS);
     for (settings, bytes) in [
