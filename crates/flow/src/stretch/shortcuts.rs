@@ -27,7 +27,8 @@ pub(crate) struct Way {
     pub(crate) to: u64,
     pub(crate) insns: u32,
     pub(crate) halfwords: u32,
-    pub(crate) bounds: Bounds,
+    /// `None` if it comes through no versions of code.
+    pub(crate) bounds: Option<Bounds>,
 }
 
 /// For whom, and until when, a way through versions of code is the same.
@@ -44,12 +45,12 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The usual ones, where nothing changes any more.
-    const USUAL: Bounds = Bounds {
+    /// No hart ever.
+    const NONE: Bounds = Bounds {
         hart: HartId(0),
         context: None,
-        synchronised: true,
-        until: u64::MAX,
+        synchronised: false,
+        until: 0,
     };
 
     /// Whether they include this hart in a context, after a synchronisation message that ends
@@ -91,7 +92,7 @@ pub(crate) struct Shortcut {
     source: i32,
     /// Number of runs; 0 if they are not kept, for those who only count.
     len: u16,
-    /// There are calls or returns among them; without runs, its bounds are not the usual ones.
+    /// There are calls or returns among them; without runs, it has bounds.
     pub(crate) stacks: bool,
     /// It ends with a jump.
     pub(crate) jump: bool,
@@ -142,14 +143,9 @@ impl Shortcut {
         }
     }
 
-    /// The bounds of one whose runs are not kept; `other` gives them unless they are the usual
-    /// ones.
-    #[inline]
-    pub(crate) fn bounds(&self, other: impl FnOnce() -> Bounds) -> Bounds {
-        match self.stacks {
-            true => other(),
-            false => Bounds::USUAL,
-        }
+    /// Whether one whose runs are not kept has bounds.
+    pub(crate) const fn is_bounded(&self) -> bool {
+        self.stacks
     }
 
     /// The last instruction.
@@ -178,8 +174,7 @@ pub(super) struct Shortcuts {
     slots: Vec<Shortcut>,
     /// The rest of their messages, where they have more than eight bytes; otherwise 0.
     rests: Vec<u64>,
-    /// Of those whose runs are not kept; for the others it means nothing. None until the first
-    /// that are not the usual ones.
+    /// Of those that have any; for the others it means nothing. None until the first.
     bounds: Vec<Bounds>,
     /// Of messages that report outcomes only: how much is left to spend on those that do not
     /// repeat, and how many are not looked at after it is spent.
@@ -254,12 +249,12 @@ impl Stretches {
         (same && known.start == start && whole).then_some(known)
     }
 
-    /// The bounds of a shortcut whose runs are not kept.
+    /// The bounds of a shortcut that has any.
     #[inline]
     pub(crate) fn bounds(&self, key: Key, start: BlockId) -> Bounds {
         let slot = Shortcuts::slot(key.bytes[0], start);
         let bounds = self.shortcuts.bounds.get(slot).copied();
-        bounds.unwrap_or(Bounds::USUAL)
+        bounds.unwrap_or(Bounds::NONE)
     }
 
     /// Whether [`Stretches::keep_way`] was called since this was last asked.
@@ -291,7 +286,7 @@ impl Stretches {
             to,
             insns: stretch.insns,
             halfwords: stretch.halfwords,
-            bounds: Bounds::USUAL,
+            bounds: None,
         };
         if let Some(shortcut) = Shortcut::new(key, outcomes, &way) {
             self.put(
@@ -310,21 +305,20 @@ impl Stretches {
     pub(crate) fn keep_way(&mut self, (key, outcomes): (Key, u64), way: &Way, space: SpaceId) {
         if let Some(shortcut) = Shortcut::new(key, outcomes, way) {
             let from = space.number();
-            let bound = way.bounds != Bounds::USUAL;
             self.shortcuts.ways = true;
             self.put(
                 key,
                 Shortcut {
                     from,
-                    stacks: bound,
+                    stacks: way.bounds.is_some(),
                     ..shortcut
                 },
             );
-            if bound {
+            if let Some(own) = way.bounds {
                 let bounds = &mut self.shortcuts.bounds;
-                bounds.resize(SHORTCUTS, Bounds::USUAL);
+                bounds.resize(SHORTCUTS, Bounds::NONE);
                 if let Some(slot) = bounds.get_mut(Shortcuts::slot(key.bytes[0], way.start)) {
-                    *slot = way.bounds;
+                    *slot = own;
                 }
             }
         }

@@ -34,6 +34,8 @@ pub struct Milestone {
     block: BlockId,
     insns: u64,
     halfwords: u64,
+    /// As in [`Walk`].
+    landed: u64,
 }
 
 /// Marks outcomes after which no jump is reported: none but a jump to a small address has a
@@ -133,6 +135,7 @@ impl Walk {
             block: if self.done == 0 { self.block } else { NOWHERE },
             insns: self.insns,
             halfwords: self.halfwords,
+            landed: self.landed,
         }
     }
 
@@ -169,12 +172,12 @@ impl Walk {
             return;
         };
         if let Some(source) = self.last() {
-            let bounds = Bounds {
+            let bounds = (self.landed != mark.landed).then_some(Bounds {
                 hart: self.hart,
                 context: self.own.then_some(self.context),
                 synchronised: self.sync.is_some(),
                 until: self.stays,
-            };
+            });
             let way = Way {
                 bounds,
                 start: mark.block,
@@ -213,8 +216,11 @@ impl Walk {
             // The runs are somewhere else in memory: they are not looked at.
             if let Some(space) = known.space() {
                 let plain = self.home == SpaceId::FIRST && self.stack.is_none();
-                let bounds = known.bounds(|| blocks.bounds(report.into(), self.block));
-                if !plain || !bounds.hold(self.hart, self.context, self.sync) {
+                let holds = !known.is_bounded() || {
+                    let bounds = blocks.bounds(report.into(), self.block);
+                    bounds.hold(self.hart, self.context, self.sync)
+                };
+                if !plain || !holds {
                     return None;
                 }
                 self.space = space;
