@@ -202,8 +202,7 @@ impl TalliedInParts for Extras {
     fn append(&mut self, later: Extras) {
         self.branches.add(later.branches);
         self.reasons.add(later.reasons);
-        self.data.messages += later.data.messages;
-        self.data.bytes += later.data.bytes;
+        self.data.add_all(later.data);
         self.payload_bits += later.payload_bits;
         self.whole_bits += later.whole_bits;
         self.set_state(&later.state());
@@ -312,21 +311,24 @@ impl Onlooker<ETrace> for Counter<'_> {
     }
 
     fn messages(&mut self, at: u64, bytes: &[u8], len: usize) {
-        self.flush();
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|_| done < len) {
-            if let Some(used) = quick_data(self.tally, rest, len - done)
-                .or_else(|| Extras::quick(self.tally, at + done as u64, rest, &self.layout))
-            {
+            // They change nothing that counting the others depends on.
+            if let Some(used) = quick_data(self.tally, rest, len - done) {
+                done += used;
+                continue;
+            }
+            self.flush();
+            if let Some(used) = Extras::quick(self.tally, at + done as u64, rest, &self.layout) {
                 done += used;
                 continue;
             }
             let mut framer = Framer::of(self.tally.extras.form).at(at + done as u64);
             let rest = rest.get(..len - done).unwrap_or(rest);
             self.tally.feed(&mut framer, rest, &self.layout);
+            self.follow();
             break;
         }
-        self.follow();
     }
 }
 

@@ -32,7 +32,7 @@ impl Count {
     }
 
     /// More of them.
-    fn add_all(&mut self, more: Count) {
+    pub fn add_all(&mut self, more: Count) {
         self.messages += more.messages;
         self.bytes += more.bytes;
     }

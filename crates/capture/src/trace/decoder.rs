@@ -125,17 +125,11 @@ impl<'a> Decoder<'a> {
         counting: &mut Counting,
     ) -> usize {
         if let (Decoder::Ntrace(decoder, _), Some(count)) = (&mut *self, counting.ntrace()) {
-            let mut batch = Batch::new(out);
-            let used = count.decode(decoder, bytes, &mut batch);
-            batch.flush();
-            return used;
+            return feed_counted(count, decoder, bytes, out);
         }
         if let (Decoder::Etrace(decoder, tie, _), Some(count)) = (&mut *self, counting.etrace()) {
             let Some(tie) = tie else {
-                let mut batch = Batch::new(out);
-                let used = count.decode(decoder, bytes, &mut batch);
-                batch.flush();
-                return used;
+                return feed_counted(count, decoder, bytes, out);
             };
             return feed_tied((decoder, tie), bytes, out, |decoder, block, batch| {
                 count.decode(decoder, block, batch)
@@ -178,6 +172,19 @@ impl<'a> Decoder<'a> {
         }
         out.flush();
     }
+}
+
+/// Decodes and counts.
+fn feed_counted<P: Counted>(
+    count: &mut MessageCount<P>,
+    decoder: &mut hartrace_flow::decode::Decoder<'_, P>,
+    bytes: &[u8],
+    out: &mut dyn Consumer,
+) -> usize {
+    let mut batch = Batch::new(out);
+    let used = count.decode(decoder, bytes, &mut batch);
+    batch.flush();
+    used
 }
 
 /// Decodes with accesses that are assigned to instructions. `feed` decodes some bytes.
