@@ -19,14 +19,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use hartrace_flow::decode::Pause;
-use hartrace_flow::{Consumer, DataAccess, Decode, Event, Gather, HartId, Kept, Run, TiedRuns};
+use hartrace_flow::{
+    Consumer, DataAccess, Decode, Event, Gather, HartId, Kept, Run, TiedRuns, Totals,
+};
 
 /// Pieces are at least this long. Finding a seam takes some kilobytes of
 /// messages that are read and not followed, a small part of the work.
 const PIECE: usize = 1 << 16;
 
 /// Bytes decoded between two looks at whether a part is full.
-const STEP: usize = 1 << 12;
+const STEP: usize = 1 << 14;
+
+/// Bytes at the start of a stream in which encoders report their options.
+const OPTIONS: usize = 1 << 12;
 
 /// As many threads as there are cores.
 #[must_use]
@@ -509,7 +514,7 @@ const LONGEST: usize = 1 << 20;
 /// The state after the start of a stream, where encoders report their options.
 pub(crate) fn first<D: Decode>(decoder: &mut D, bytes: &[u8]) -> D::Seam {
     decoder.restart(0);
-    let mut rest = bytes.get(..STEP).unwrap_or(bytes);
+    let mut rest = bytes.get(..OPTIONS).unwrap_or(bytes);
     while !rest.is_empty() {
         // A pause comes after a message, so there is at least one.
         let used = decoder.feed(rest, &mut Pause).max(1);
@@ -672,10 +677,10 @@ where
         self.part.only_counts()
     }
 
-    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+    fn counted(&mut self, hart: HartId, counted: Totals) -> ControlFlow<()> {
         match self.state == Stand::Wrong {
             true => ControlFlow::Break(()),
-            false => self.part.counted(hart, insns),
+            false => self.part.counted(hart, counted),
         }
     }
 }

@@ -44,7 +44,7 @@ pub use explain::explain_data;
 pub use follow::DataFollower;
 pub(crate) use names::{FORMATS, Formats};
 pub use packet::{DataPacket, Outstanding};
-pub(crate) use transfers::{Batch, Transfers};
+pub(crate) use transfers::{Batch, Sums, Transfers};
 
 #[cfg(test)]
 mod tests;

@@ -35,7 +35,7 @@ use hartrace_flow::{Blocks, Consumer, Rules};
 
 use self::modes::Modes;
 use self::source::Source;
-use crate::data::Transfers;
+use crate::data::{Sums, Transfers};
 use crate::encapsulation::{Heads, WINDOW, window};
 use crate::frame::{self, Encapsulated, Framer, Kind, Piece};
 use crate::modes::Shared;
@@ -372,9 +372,18 @@ impl Protocol for ETrace {
     }
 }
 
-/// All there is to count of a plain packet without a timestamp.
+/// All there is to count of plain packets.
 #[derive(Clone, Copy, Debug)]
-pub struct Glance {
+pub enum Glance {
+    /// One without a timestamp.
+    Plain(PlainGlance),
+    /// Loads and stores of data trace.
+    Transfers(TransfersGlance),
+}
+
+/// A plain packet without a timestamp.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainGlance {
     /// Its source.
     pub(crate) src: u16,
     /// What it says, and its payload as a number.
@@ -383,6 +392,16 @@ pub struct Glance {
     /// Its bytes, and those of the payload among them.
     pub(crate) len: usize,
     pub(crate) payload: usize,
+}
+
+/// Loads and stores of data trace.
+#[derive(Clone, Copy, Debug)]
+pub struct TransfersGlance {
+    /// Their source.
+    pub(crate) src: u16,
+    /// They have timestamps.
+    pub(crate) is_timed: bool,
+    pub(crate) sums: Sums,
 }
 
 /// Packets without a timestamp that are only branches, or an address, or both.
@@ -404,13 +423,13 @@ fn several_plain<C: Consumer, L: Onlooker<ETrace>>(
         && let Some(plain) = quick::plain(word, &sources.settings().layout)
     {
         let (len, payload) = (packet.len, packet.payload_bytes());
-        onlooker.message(Glance {
+        onlooker.message(Glance::Plain(PlainGlance {
             src,
             plain,
             word,
             len,
             payload,
-        });
+        }));
         if let Some((source, blocks, settings)) = sources.with_blocks(src)
             && source.repeat(plain, settings, blocks, out)
         {
@@ -442,16 +461,21 @@ fn several_data<C: Consumer, L: Onlooker<ETrace>>(
         return (0, ControlFlow::Continue(()));
     };
     let source = sources.with_settings(src);
-    let len = source.map_or(0, |(source, settings)| {
+    let (len, sums) = source.map_or((0, None), |(source, settings)| {
         source.transfers((&head, bytes), settings, out)
     });
-    match len {
-        0 => (0, ControlFlow::Continue(())),
-        _ => {
-            onlooker.messages(at, bytes, len);
-            (len, sources.take_pause())
-        }
+    if len == 0 {
+        return (0, ControlFlow::Continue(()));
     }
+    match sums {
+        Some(sums) => onlooker.message(Glance::Transfers(TransfersGlance {
+            src,
+            is_timed: head.is_timed(),
+            sums,
+        })),
+        None => onlooker.messages(at, bytes, len),
+    }
+    (len, sources.take_pause())
 }
 
 /// A packet of either trace.

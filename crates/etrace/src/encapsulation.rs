@@ -9,7 +9,7 @@
 mod heads;
 mod pack;
 
-pub(crate) use heads::{Head, Headed, Heads, WINDOW, window, word};
+pub(crate) use heads::{Head, Headed, Heads, Lead, WINDOW, window, word};
 pub use pack::{Packed, Packer};
 
 use core::fmt;

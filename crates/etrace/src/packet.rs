@@ -94,6 +94,13 @@ impl Layout {
         }
     }
 
+    /// Whether trap packets, of interrupts or not, have `tval`; in the draft it is `tvalepc`.
+    #[must_use]
+    #[inline]
+    pub const fn has_tval(&self, interrupt: bool) -> bool {
+        self.version.is_draft() || !interrupt || self.interrupt_tval
+    }
+
     /// Whether packets are compressed, padded and marked as chapter 6 has it.
     #[must_use]
     #[inline]

@@ -7,12 +7,12 @@ use hartrace_flow::decode::{Framing as _, Onlooker, Place};
 use hartrace_flow::tally::{self, Count, Tallied, TalliedInParts};
 
 use crate::data::FORMATS;
-use crate::decode::{ETrace, Glance};
+use crate::decode::{ETrace, Glance, PlainGlance, TransfersGlance};
 use crate::encapsulation::{Heads, WINDOW, window};
 use crate::packet::quick::{self, Plain};
 use crate::{
-    BranchMap, Config, DataFollower, DataPacket, Encapsulated, Encapsulation, Fault, Framer, Kind,
-    Layout, Packet, PacketName, Piece, QualStatus, Report, Support,
+    BranchMap, Config, DataConfig, DataFollower, DataPacket, Encapsulated, Encapsulation, Fault,
+    Framer, Kind, Layout, Outstanding, Packet, PacketName, Piece, QualStatus, Report, Support,
 };
 
 /// Counts packets of instruction trace by format ([`Packet::name`]) and by
@@ -171,30 +171,57 @@ impl Tallied for Extras {
     }
 }
 
-/// What the support packets of a source have said: whether there is data trace, and how its
-/// packets are laid out.
-type Said = (u16, Option<bool>, Option<Layout>);
+/// What the packets of a source have said of those that follow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    src: u16,
+    denable: Option<bool>,
+    layout: Option<Layout>,
+    data: Option<(DataConfig, Outstanding)>,
+}
 
-/// Without data trace, which says more.
+impl Said {
+    fn new(
+        src: u16,
+        denable: Option<bool>,
+        layout: Option<Layout>,
+        data: Option<&DataFollower>,
+    ) -> Said {
+        Said {
+            src,
+            denable,
+            layout,
+            data: data.map(DataFollower::said),
+        }
+    }
+}
+
 impl TalliedInParts for Extras {
     type State = Vec<Said>;
 
     fn state(&self) -> Vec<Said> {
-        let parked = |(src, other): &(u16, Parked)| (*src, other.denable, other.layout);
-        let current = (self.current, self.denable, self.layout);
+        let parked = |(src, of): &(u16, Parked)| {
+            Said::new(*src, of.denable, of.layout, of.data_layout.as_ref())
+        };
+        let data = self.data_layout.as_ref();
+        let current = Said::new(self.current, self.denable, self.layout, data);
+        let nothing = Said::new(0, None, None, self.data_config.as_ref());
         let all = self.others.iter().map(parked).chain([current]);
         let mut said: Vec<_> = all
-            .filter(|(_, data, layout)| data.is_some() || layout.is_some())
+            .filter(|said| Said { src: 0, ..*said } != nothing)
             .collect();
-        said.sort_by_key(|said| said.0);
+        said.sort_by_key(|said| said.src);
         said
     }
 
     fn set_state(&mut self, state: &Vec<Said>) {
-        for &(src, denable, layout) in state {
-            self.enter(src);
-            self.denable = denable;
-            self.layout = layout;
+        for said in state {
+            self.enter(said.src);
+            self.denable = said.denable;
+            self.layout = said.layout;
+            if let (Some(follower), Some(data)) = (&mut self.data_layout, said.data) {
+                follower.set_said(data);
+            }
         }
         self.sizes = [0; 32];
     }
@@ -228,13 +255,18 @@ fn quick_data(tally: &mut Tally, bytes: &[u8], limit: usize) -> Option<usize> {
         count.add(packet.len as u64);
         end += packet.len;
     }
+    add_transfers(tally, counts, head.is_timed());
+    (end > 0).then_some(end)
+}
+
+/// Loads and stores by format.
+fn add_transfers(tally: &mut Tally, counts: [Count; FORMATS], is_timed: bool) {
     for (count, format) in counts.into_iter().zip(0..) {
         if count.messages > 0 {
             tally.messages(PacketName::of_transfer(format), tally.extras.current, count);
-            tally.stamped += count.messages * u64::from(head.is_timed());
+            tally.stamped += count.messages * u64::from(is_timed);
         }
     }
-    (end > 0).then_some(end)
 }
 
 /// Counts packets while they are decoded, until it is dropped.
@@ -287,6 +319,37 @@ impl Onlooker<ETrace> for Counter<'_> {
 
     #[inline(always)]
     fn message(&mut self, glance: Glance) {
+        match glance {
+            Glance::Plain(glance) => self.plain(glance),
+            Glance::Transfers(glance) => self.transfers(glance),
+        }
+    }
+
+    fn messages(&mut self, at: u64, bytes: &[u8], len: usize) {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|_| done < len) {
+            // They change nothing that counting the others depends on.
+            if let Some(used) = quick_data(self.tally, rest, len - done) {
+                done += used;
+                continue;
+            }
+            self.flush();
+            if let Some(used) = Extras::quick(self.tally, at + done as u64, rest, &self.layout) {
+                done += used;
+                continue;
+            }
+            let mut framer = Framer::of(self.tally.extras.form).at(at + done as u64);
+            let rest = rest.get(..len - done).unwrap_or(rest);
+            self.tally.feed(&mut framer, rest, &self.layout);
+            self.follow();
+            break;
+        }
+    }
+}
+
+impl Counter<'_> {
+    #[inline(always)]
+    fn plain(&mut self, glance: PlainGlance) {
         if self.current != Some(glance.src) {
             return self.other(glance);
         }
@@ -310,25 +373,15 @@ impl Onlooker<ETrace> for Counter<'_> {
         self.pending = true;
     }
 
-    fn messages(&mut self, at: u64, bytes: &[u8], len: usize) {
-        let mut done = 0;
-        while let Some(rest) = bytes.get(done..).filter(|_| done < len) {
-            // They change nothing that counting the others depends on.
-            if let Some(used) = quick_data(self.tally, rest, len - done) {
-                done += used;
-                continue;
-            }
+    /// They change nothing that counting the others depends on.
+    #[inline(never)]
+    fn transfers(&mut self, glance: TransfersGlance) {
+        if glance.src != self.tally.extras.current {
             self.flush();
-            if let Some(used) = Extras::quick(self.tally, at + done as u64, rest, &self.layout) {
-                done += used;
-                continue;
-            }
-            let mut framer = Framer::of(self.tally.extras.form).at(at + done as u64);
-            let rest = rest.get(..len - done).unwrap_or(rest);
-            self.tally.feed(&mut framer, rest, &self.layout);
+            self.tally.extras.enter(glance.src);
             self.follow();
-            break;
         }
+        add_transfers(self.tally, glance.sums.counts(), glance.is_timed);
     }
 }
 
@@ -356,7 +409,7 @@ const ONES: [u8; 256] = {
 impl Counter<'_> {
     /// Of another source, or in a layout that is not the one that was given.
     #[inline(never)]
-    fn other(&mut self, glance: Glance) {
+    fn other(&mut self, glance: PlainGlance) {
         self.flush();
         let payload = glance.word.to_le_bytes();
         let packet = Encapsulated {

@@ -61,7 +61,7 @@ impl RandomPackets for Random {
                 shortening: Shortening::Packet,
                 padding: Padding::Sign,
                 notify_bit: NotifyBit::Address,
-                interrupt_tval: false,
+                interrupt_tval: !draft && width(0, 1) == 1,
             };
             let layout = match standard {
                 true => Layout {
@@ -169,7 +169,7 @@ impl RandomPackets for Random {
             interrupt,
             thaddr,
             address: (!layout.implicit_exception || !thaddr).then_some(address),
-            tval: (draft || !interrupt).then_some(tval),
+            tval: layout.has_tval(interrupt).then_some(tval),
         }
     }
 

@@ -7,7 +7,7 @@
 
 use alloc::boxed::Box;
 use core::fmt;
-use core::ops::ControlFlow;
+use core::ops::{AddAssign, ControlFlow};
 
 use hartrace_isa::Link;
 
@@ -411,16 +411,42 @@ pub trait Consumer {
         true
     }
 
-    /// Whether all it wants to know of runs is how many instructions they have: a source
-    /// may then call [`Consumer::counted`] instead of giving them.
+    /// Whether all it wants to know of runs is how many instructions they have, and how many
+    /// accesses: a source may then call [`Consumer::counted`] instead of giving them.
     fn only_counts(&self) -> bool {
         false
     }
 
-    /// So many instructions, instead of their runs.
-    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
-        let _ = (hart, insns);
+    /// So many instructions and accesses of theirs, instead of their runs.
+    fn counted(&mut self, hart: HartId, counted: Totals) -> ControlFlow<()> {
+        let _ = (hart, counted);
         ControlFlow::Continue(())
+    }
+}
+
+/// What is in runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Instructions.
+    pub insns: u64,
+    /// Data accesses that were assigned to them.
+    pub accesses: u64,
+}
+
+impl AddAssign for Totals {
+    #[inline]
+    fn add_assign(&mut self, more: Totals) {
+        self.insns += more.insns;
+        self.accesses += more.accesses;
+    }
+}
+
+impl Totals {
+    /// So many instructions.
+    #[must_use]
+    #[inline]
+    pub const fn insns(insns: u64) -> Totals {
+        Totals { insns, accesses: 0 }
     }
 }
 
@@ -517,8 +543,8 @@ macro_rules! passed_on {
                 (**self).only_counts()
             }
 
-            fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
-                (**self).counted(hart, insns)
+            fn counted(&mut self, hart: HartId, counted: Totals) -> ControlFlow<()> {
+                (**self).counted(hart, counted)
             }
         }
     )+};

@@ -113,7 +113,7 @@ pub use code_history::{CodeHistory, CodePiece, CodeRecorder, NamedSync, VaryingC
 pub use decode::Decode;
 pub use event::{
     Checkpoint, Consumer, DataAccess, DataGap, Event, Exit, Gap, Gather, Mark, Marked, Ownership,
-    Part, Reason, Run, Unconfirmed, Warning,
+    Part, Reason, Run, Totals, Unconfirmed, Warning,
 };
 pub use evidence::{Evidence, History, NotTaken, Outcomes};
 pub use few::Few;

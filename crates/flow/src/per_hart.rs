@@ -27,22 +27,23 @@ impl<T: Default> PerHart<T> {
     pub fn of(&mut self, hart: HartId) -> &mut T {
         let recent = self.entries.get(self.recent).map(|e| e.0);
         if recent != Some(hart) {
-            self.find(hart);
+            return self.find(hart);
         }
-        // Found or pushed just now.
-        #[allow(clippy::indexing_slicing)]
+        #[allow(clippy::indexing_slicing)] // looked at just now
         &mut self.entries[self.recent].1
     }
 
     /// Makes another hart the recent one.
     #[cold]
     #[inline(never)]
-    fn find(&mut self, hart: HartId) {
+    fn find(&mut self, hart: HartId) -> &mut T {
         let known = self.entries.iter().position(|e| e.0 == hart);
         self.recent = known.unwrap_or_else(|| {
             self.entries.push((hart, T::default()));
             self.entries.len() - 1
         });
+        #[allow(clippy::indexing_slicing)] // found or pushed just now
+        &mut self.entries[self.recent].1
     }
 
     /// Every hart there was, in the order of appearance.

@@ -32,7 +32,7 @@ use self::waiting::{Hart, Held, is_sync, space_of};
 use crate::plain_access::in_slices;
 use crate::{
     Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, PlainAccesses,
-    Reason, Reported, Run,
+    Reason, Reported, Run, Totals,
 };
 
 /// Runs and other events that wait for accesses, at most; then accesses are missing.
@@ -134,7 +134,12 @@ impl<'a> Tie<'a> {
     /// A consumer of the events of the decoder that gives them to `out` with accesses
     /// assigned.
     pub fn to<C: Consumer>(&mut self, out: C) -> Tied<'_, 'a, C> {
-        Tied { tie: self, out }
+        let counts = out.only_counts();
+        Tied {
+            tie: self,
+            out,
+            counts,
+        }
     }
 }
 
@@ -143,6 +148,8 @@ impl<'a> Tie<'a> {
 pub struct Tied<'t, 'a, C> {
     tie: &'t mut Tie<'a>,
     out: C,
+    /// The other consumer only counts.
+    counts: bool,
 }
 
 impl<C: Consumer> Tied<'_, '_, C> {
@@ -157,6 +164,21 @@ impl<C: Consumer> Tied<'_, '_, C> {
             // Nothing follows that a pause could come before.
             let _ = self.settle(id);
         }
+    }
+
+    /// Runs with a plan.
+    #[inline(never)]
+    fn slice(&mut self, id: HartId, plan: u32, runs: &[Run]) -> ControlFlow<()> {
+        let next = runs.last().map_or(0, |last| last.next);
+        if let Some(flow) = self.give_at_once(id, plan, next) {
+            return flow;
+        }
+        let hart = self.tie.harts.of(id);
+        hart.held.push(Held::Slice { plan, next });
+        if hart.held_len() > MOST_HELD {
+            self.give_up(id);
+        }
+        self.settle(id)
     }
 
     /// Gives a slice whose accesses are all there and plain, as those of most are, without
@@ -177,12 +199,17 @@ impl<C: Consumer> Tied<'_, '_, C> {
         let plan = slices.plan(number, next).filter(|plan| plan.is_exact)?;
         let waiting = hart.plain.all();
         let (own, _) = waiting.split(plan.expected.len())?;
-        if !plan.fits(waiting) {
+        if !plan.fits(waiting.forms()) {
             return None;
         }
         let count = own.len();
-        let accesses = Accesses::Plain(own);
-        let flow = self.out.tied_runs(id, &TiedRuns { plan, accesses });
+        let flow = match self.counts {
+            true => self.out.counted(id, plan.counted()),
+            false => {
+                let accesses = Accesses::Plain(own);
+                self.out.tied_runs(id, &TiedRuns { plan, accesses })
+            }
+        };
         hart.take_plain(count);
         Some(flow)
     }
@@ -356,29 +383,19 @@ impl<C: Consumer> Tied<'_, '_, C> {
     fn settle_plain(&mut self, id: HartId) -> ControlFlow<()> {
         let Tie { harts, slices, .. } = &mut *self.tie;
         let hart = harts.of(id);
-        let waiting = hart.plain.first(hart.available());
-        let (mut flow, mut given, mut rest) = (ControlFlow::Continue(()), 0, waiting);
-        let is_each = 'slices: {
-            for held in hart.held.all() {
-                let Some(plan) = slices.of(*held) else {
-                    break;
-                };
-                let Some((own, others)) = rest.split(plan.expected.len()) else {
-                    break 'slices !plan.is_exact || !hart.syncs.is_empty();
-                };
-                if !plan.is_exact || !plan.fits(rest) {
-                    break 'slices true;
-                }
+        let mut flow = ControlFlow::Continue(());
+        let is_each = if self.counts {
+            let (all, is_each) = hart.count_fitting(slices);
+            if all != Totals::default() {
+                flow = self.out.counted(id, all);
+            }
+            is_each
+        } else {
+            hart.give_fitting(slices, |plan, own| {
                 let accesses = Accesses::Plain(own);
                 flow = both(flow, self.out.tied_runs(id, &TiedRuns { plan, accesses }));
-                rest = others;
-                given += 1;
-            }
-            false
+            })
         };
-        let used = waiting.len() - rest.len();
-        hart.held.drop(given);
-        hart.take_plain(used);
         if is_each {
             hart.detach_first(slices);
         }
@@ -664,27 +681,26 @@ impl<C: Consumer> Consumer for Tied<'_, '_, C> {
         self.settle(id)
     }
 
+    #[inline]
     fn kept_runs(&mut self, id: HartId, kept: Kept, runs: &[Run]) -> ControlFlow<()> {
-        let plan = match self.tie.slices.find(kept) {
-            Some(number) => number,
-            None => self.tie.examine(id, kept, runs),
+        let Some(plan) = self.tie.slices.find(kept) else {
+            let plan = self.tie.examine(id, kept, runs);
+            return self.slice(id, plan, runs);
         };
-        let next = runs.last().map_or(0, |last| last.next);
-        if let Some(flow) = self.give_at_once(id, plan, next) {
-            return flow;
+        if self.counts
+            && let Some(counted) = self.tie.slices.without_accesses(plan)
+        {
+            // Nothing to wait for, and it does not matter when it is counted.
+            return self.out.counted(id, counted);
         }
         let hart = self.tie.harts.of(id);
-        if hart.held.is_empty() {
-            hart.held.push(Held::Slice { plan, next });
-            return self.settle(id);
+        if hart.held.is_empty() || hart.held_len() >= MOST_HELD {
+            return self.slice(id, plan, runs);
         }
         // It waits, as those before it do.
+        let next = runs.last().map_or(0, |last| last.next);
         hart.held.push(Held::Slice { plan, next });
-        if hart.held_len() <= MOST_HELD {
-            return ControlFlow::Continue(());
-        }
-        self.give_up(id);
-        self.settle(id)
+        ControlFlow::Continue(())
     }
 
     fn keeps(&self) -> bool {

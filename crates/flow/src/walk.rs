@@ -23,7 +23,7 @@ use crate::blocks::{Block, BlockId, Kind, NOWHERE};
 use crate::stretch::{ANY, Name};
 use crate::{
     Blocks, Consumer, Context, Evidence, Exit, Fetched, HartId, Kept, ReturnStack, Run, SpaceId,
-    Spot,
+    Spot, Totals,
 };
 
 /// Why a walk stopped, always before an instruction it has not emitted.
@@ -656,7 +656,7 @@ impl Walk {
             }
             // Whoever only counts need not look at them.
             let flow = match out.only_counts() {
-                true => out.counted(self.hart, insns.into()),
+                true => out.counted(self.hart, Totals::insns(insns.into())),
                 false => out.kept_runs(self.hart, kept, runs),
             };
             self.pause |= flow.is_break();

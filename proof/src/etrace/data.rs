@@ -13,8 +13,8 @@ use hartrace_etrace::{
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
     Check, Checked, Consumer, DataAccess, DataPort, Effects, Event, Gather, HartId, Inference,
-    Observer, PlainAccesses, Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Unreported,
-    Wants,
+    Observer, PlainAccesses, Port, PortConfig, Retirement, Run, Step, Tie, TiedRuns, Totals,
+    Unreported, Wants,
 };
 use hartrace_isa::Isa;
 
@@ -271,6 +271,17 @@ impl Consumer for Count {
 
     fn looks_at_values(&self) -> bool {
         self.values
+    }
+
+    fn only_counts(&self) -> bool {
+        !self.values
+    }
+
+    #[inline]
+    fn counted(&mut self, _: HartId, counted: Totals) -> ControlFlow<()> {
+        self.insns += counted.insns;
+        self.accesses += counted.accesses;
+        ControlFlow::Continue(())
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use hartrace_flow::{Consumer, Decode, Event, HartId, Image, SpaceId};
+use hartrace_flow::{Consumer, Decode, Event, HartId, Image, SpaceId, Totals};
 use hartrace_isa::Isa;
 
 use super::elf::inside;
@@ -82,8 +82,8 @@ impl Consumer for Follow<'_> {
         self.counts
     }
 
-    fn counted(&mut self, _: HartId, insns: u64) -> ControlFlow<()> {
-        self.insns += insns;
+    fn counted(&mut self, _: HartId, counted: Totals) -> ControlFlow<()> {
+        self.insns += counted.insns;
         ControlFlow::Continue(())
     }
 }

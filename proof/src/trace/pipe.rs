@@ -8,7 +8,7 @@ use std::rc::Rc;
 use hartrace_flow::encode::Sink;
 use hartrace_flow::{
     Consumer, Decode, Effects, Event, HartId, Image, Ingress, IngressSink, Observer, Port, Signal,
-    Step, Wants,
+    Step, Totals, Wants,
 };
 
 use super::{Counters, Format, Setting, Told, Truth};
@@ -214,8 +214,9 @@ impl Consumer for Sum {
         true
     }
 
-    fn counted(&mut self, _: HartId, insns: u64) -> ControlFlow<()> {
-        self.insns += insns;
+    fn counted(&mut self, _: HartId, counted: Totals) -> ControlFlow<()> {
+        self.insns += counted.insns;
+        self.others += counted.accesses;
         ControlFlow::Continue(())
     }
 }

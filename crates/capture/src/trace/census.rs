@@ -268,7 +268,7 @@ impl Counted for etrace::ETrace {
 
     /// What a response of data trace is depends on the requests before.
     fn is_for_parts(config: &etrace::Config) -> bool {
-        config.data.is_none()
+        config.data_layout().is_none_or(|layout| !layout.is_split())
     }
 
     fn counter(tally: &mut etrace::Tally, layout: etrace::Layout) -> etrace::Counter<'_> {

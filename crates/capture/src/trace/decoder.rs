@@ -6,6 +6,7 @@ use hartrace_etrace as etrace;
 use hartrace_flow::decode::Nothing;
 use hartrace_flow::{
     Consumer, DataAccess, Decode, Event, HartId, Image, Kept, PlainAccesses, Run, Tie, TieState,
+    Totals,
 };
 use hartrace_ntrace as ntrace;
 use hartrace_tandem as tandem;
@@ -72,9 +73,9 @@ impl<'a> Decoder<'a> {
     /// each batch.
     fn feed_any(&mut self, bytes: &[u8], out: &mut dyn Consumer) -> usize {
         match self {
-            Decoder::Etrace(decoder, Some(tie), _) => {
+            Decoder::Etrace(decoder, Some(tie), count) => {
                 feed_tied((decoder, tie), bytes, out, |decoder, block, batch| {
-                    decoder.feed(block, batch)
+                    feed_and_count(decoder, count, block, batch)
                 })
             }
             _ => self.feed_batch(bytes, Batch::new(out)),
@@ -91,12 +92,12 @@ impl<'a> Decoder<'a> {
                 begin(count, decoder);
                 count.is_some()
             }
-            Decoder::Etrace(decoder, None, count) => {
+            Decoder::Etrace(decoder, _, count) => {
                 *count = counting.etrace().and_then(|all| all.for_parts(start));
                 begin(count, decoder);
                 count.is_some()
             }
-            Decoder::Etrace(..) | Decoder::Tandem(_) => false,
+            Decoder::Tandem(_) => false,
         }
     }
 
@@ -143,10 +144,8 @@ impl<'a> Decoder<'a> {
     /// The same where accesses, if there are any, are not assigned.
     fn feed_batch(&mut self, bytes: &[u8], mut out: Batch<'_>) -> usize {
         let used = match self {
-            Decoder::Ntrace(decoder, None) => decoder.feed(bytes, &mut out),
-            Decoder::Ntrace(decoder, Some(count)) => count.decode(decoder, bytes, &mut out),
-            Decoder::Etrace(decoder, _, None) => decoder.feed(bytes, &mut out),
-            Decoder::Etrace(decoder, _, Some(count)) => count.decode(decoder, bytes, &mut out),
+            Decoder::Ntrace(decoder, count) => feed_and_count(decoder, count, bytes, &mut out),
+            Decoder::Etrace(decoder, _, count) => feed_and_count(decoder, count, bytes, &mut out),
             Decoder::Tandem(decoder) => decoder.feed(bytes, &mut out),
         };
         out.flush();
@@ -171,6 +170,19 @@ impl<'a> Decoder<'a> {
             Decoder::Tandem(decoder) => decoder.finish(&mut out),
         }
         out.flush();
+    }
+}
+
+/// Decodes, and counts if anything counts.
+fn feed_and_count<P: Counted>(
+    decoder: &mut hartrace_flow::decode::Decoder<'_, P>,
+    count: &mut Option<Box<MessageCount<P>>>,
+    bytes: &[u8],
+    out: &mut Batch<'_>,
+) -> usize {
+    match count {
+        None => decoder.feed(bytes, out),
+        Some(count) => count.decode(decoder, bytes, out),
     }
 }
 
@@ -223,7 +235,7 @@ fn begin<P: Counted>(
 }
 
 /// Bytes of a trace of which losses of accesses have the same offset.
-const BLOCK: u64 = 1 << 12;
+const BLOCK: u64 = 1 << 14;
 
 /// Runs that are passed on together.
 const BATCH: usize = 256;
@@ -278,7 +290,7 @@ impl<'o> Batch<'o> {
             self.runs.clear();
         }
         if self.insns > 0 {
-            let insns = std::mem::take(&mut self.insns);
+            let insns = Totals::insns(std::mem::take(&mut self.insns));
             self.paused |= self.out.counted(self.hart, insns).is_break();
         }
     }
@@ -355,12 +367,12 @@ impl Consumer for Batch<'_> {
     }
 
     #[inline]
-    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+    fn counted(&mut self, hart: HartId, counted: Totals) -> ControlFlow<()> {
         if hart != self.hart {
             self.flush();
             self.hart = hart;
         }
-        self.insns += insns;
+        self.insns += counted.insns;
         ControlFlow::Continue(())
     }
 }
@@ -466,16 +478,22 @@ impl Decode for Decoder<'_> {
         }
     }
 
+    /// What is passed is not counted.
     fn pass(&mut self, bytes: &[u8]) -> usize {
         let mut nothing = Nothing;
-        let Decoder::Etrace(decoder, Some(tie), _) = self else {
-            return self.feed_batch(bytes, Batch::of_each(&mut nothing));
-        };
-        let mut tied = tie.to(nothing);
-        let mut batch = Batch::of_each(&mut tied);
-        let used = decoder.feed(bytes, &mut batch);
-        batch.flush();
-        used
+        let out = &mut Batch::of_each(&mut nothing);
+        match self {
+            Decoder::Ntrace(decoder, _) => decoder.feed(bytes, out),
+            Decoder::Etrace(decoder, None, _) => decoder.feed(bytes, out),
+            Decoder::Etrace(decoder, Some(tie), _) => {
+                let mut tied = tie.to(nothing);
+                let mut batch = Batch::of_each(&mut tied);
+                let used = decoder.feed(bytes, &mut batch);
+                batch.flush();
+                used
+            }
+            Decoder::Tandem(decoder) => decoder.feed(bytes, out),
+        }
     }
 
     fn leave_open(seam: &mut Seam) {

@@ -10,7 +10,7 @@ use crate::input::{Halt, Input, InputError, is_stdin};
 use crate::shard::{Parts, Sharding};
 use hartrace_flow::{
     Consumer, DataAccess, DataGap, Decode as _, Event, Gap, Gather, HartId, Image, Kept, Ownership,
-    Reason, Run, TiedRuns, Unconfirmed, Warning, boot,
+    Reason, Run, TiedRuns, Totals, Unconfirmed, Warning, boot,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -330,9 +330,9 @@ impl<C: Consumer> Consumer for Watch<C> {
         self.inner.only_counts()
     }
 
-    fn counted(&mut self, hart: HartId, insns: u64) -> ControlFlow<()> {
+    fn counted(&mut self, hart: HartId, counted: Totals) -> ControlFlow<()> {
         if !self.skips(hart) {
-            self.decoded.instructions += insns;
+            self.decoded.instructions += counted.insns;
         }
         ControlFlow::Continue(())
     }

@@ -275,7 +275,6 @@ impl Row<'_> {
         let interrupt = self.flag(Column::Interrupt)?;
         let thaddr = draft || self.flag(Column::Thaddr)?;
         let has_address = !(layout.implicit_exception && thaddr);
-        let has_tval = draft || !interrupt;
         Ok(Trap {
             branch: self.flag(Column::Branch)?,
             privilege: owner.privilege,
@@ -288,7 +287,7 @@ impl Row<'_> {
                 true => Some(self.take(Column::Address, layout.address_width())?),
                 false => None,
             },
-            tval: match has_tval {
+            tval: match layout.has_tval(interrupt) {
                 true => Some(self.take(Column::Tval, layout.iaddress_width)?),
                 false => None,
             },

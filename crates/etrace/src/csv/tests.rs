@@ -84,6 +84,20 @@ fn any_packet_comes_back() {
     }
 }
 
+/// A trace unit whose interrupts have `tval` too: their rows were refused.
+#[test]
+fn an_interrupt_with_tval() {
+    let layout = Layout {
+        interrupt_tval: true,
+        ..reference()
+    };
+    let text = "3,1,4000001c,1,_,_,_,_,0,2,_,_,1,_,_,_,_,3,_,_,1,7c,_,_,_,_";
+    let packet = parse_row(text, &layout).unwrap();
+    assert!(matches!(packet, Packet::Trap(trap) if trap.interrupt && trap.tval == Some(0x7c)));
+    let refused = parse_row(text, &reference()).unwrap_err();
+    assert_eq!(refused.reason, CsvReason::Unexpected);
+}
+
 #[test]
 fn errors_name_the_column() {
     let fails = |line: &str, column, name, reason| {

@@ -48,10 +48,25 @@ impl DataFollower {
         &self.source.outstanding
     }
 
+    /// What support packets and requests have said.
+    pub(crate) const fn said(&self) -> (DataConfig, Outstanding) {
+        (self.data, self.source.outstanding)
+    }
+
+    /// Goes on after packets that have said this.
+    pub(crate) fn set_said(&mut self, (data, outstanding): (DataConfig, Outstanding)) {
+        self.source.outstanding = outstanding;
+        self.change(data);
+    }
+
     /// A support packet changes what follows.
     pub fn support(&mut self, support: &Support) {
         let width = self.config.doptions_width.unwrap_or(0);
-        self.data = self.data.follow(support, self.config.version, width);
+        self.change(self.data.follow(support, self.config.version, width));
+    }
+
+    fn change(&mut self, data: DataConfig) {
+        self.data = data;
         let layout = self.data.layout(self.config.version, self.config.xlen);
         if layout != self.layout {
             self.formats = Formats::new(&layout);

@@ -6,13 +6,14 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use hartrace_flow::tally::Count;
 use hartrace_flow::{AccessKind, PlainAccesses, PlainForm, PlainValues};
 use hartrace_isa::Xlen;
 
 use super::history::{History, Sent, extend};
 use super::read::value_mask;
-use super::{DataConfig, DataLayout};
-use crate::encapsulation::{Head, Headed, window, word};
+use super::{DataConfig, DataLayout, FORMATS};
+use crate::encapsulation::{Head, Headed, Lead, window, word};
 use crate::packet::bits::mask;
 use crate::{Config, MAX_PAYLOAD};
 
@@ -27,8 +28,8 @@ pub(crate) struct Transfers {
     /// By the first bits of a packet: `format`, `size` and `diff`, and as many of what
     /// follows as `data_len` may have.
     shapes: Box<[Shape]>,
-    /// The same for those who look at no values.
-    outlines: Box<[Outline]>,
+    /// The same for those who look at no values, by so many bits that there is always one.
+    outlines: Box<[Outline; OUTLINES]>,
     /// The bits by which a shape is found.
     first: u64,
     /// How many bits `format`, `size` and `diff` have.
@@ -67,6 +68,7 @@ struct Shape {
     /// What is known after it.
     gives: u16,
     form: PlainForm,
+    format: u8,
     /// log2 of the size, and where the last address and the last data of this size are.
     size: u8,
     /// Where those are that address and data refer to, or 0 where they refer to none.
@@ -95,8 +97,11 @@ struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outline {
     needs: u16,
-    gives: u16,
+    /// What is as unknown after it as before.
+    leaves: u16,
     form: PlainForm,
+    /// Less than [`FORMATS`].
+    format: u8,
     longest: u8,
 }
 
@@ -104,8 +109,9 @@ impl Outline {
     const fn of(shape: &Shape) -> Outline {
         Outline {
             needs: shape.needs,
-            gives: shape.gives,
+            leaves: !shape.gives,
             form: shape.form,
+            format: shape.format,
             longest: shape.longest,
         }
     }
@@ -119,6 +125,7 @@ impl Shape {
         needs: History::NEVER,
         gives: 0,
         form: PlainForm::ABSENT,
+        format: 0,
         size: 0,
         address_base: 0,
         data_base: 0,
@@ -166,6 +173,7 @@ impl Shape {
             needs: History::bases(size, moves, refers),
             gives: History::bases(size, has_address, has_data),
             form,
+            format: format as u8,
             size,
             address_base: if moves { size } else { NOTHING },
             data_base: if refers { size } else { NOTHING },
@@ -210,25 +218,62 @@ const NOTHING: u8 = 4;
 pub(crate) struct Batch {
     forms: Vec<PlainForm>,
     values: Vec<PlainValues>,
-    /// The values have been read too.
-    has_values: bool,
+    /// What was counted where the values have not been read.
+    sums: Option<Sums>,
+}
+
+/// Packets and their bytes by format: of each the number in the upper half, of no more than
+/// are read at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums([u64; FORMATS]);
+
+impl Sums {
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // two bits
+    fn add(&mut self, format: u8, bytes: usize) {
+        self.0[usize::from(format & 3)] += 1 << 32 | bytes as u64;
+    }
+
+    /// In the order of the formats.
+    pub(crate) fn counts(self) -> [Count; FORMATS] {
+        self.0.map(|sum| Count {
+            messages: sum >> 32,
+            bytes: sum & mask(32),
+        })
+    }
 }
 
 impl Batch {
-    /// Room for as many as are read at once, with or without values.
-    fn slots(&mut self, values: bool) -> (&mut [PlainForm], &mut [PlainValues]) {
+    /// Room for as many as are read at once.
+    fn room(&mut self) -> (&mut [PlainForm], &mut [PlainValues]) {
+        self.fill();
+        self.sums = None;
+        (&mut self.forms, &mut self.values)
+    }
+
+    /// The same without values.
+    fn room_for_forms(&mut self) -> (&mut [PlainForm], &mut Sums) {
+        self.fill();
+        (&mut self.forms, self.sums.insert(Sums::default()))
+    }
+
+    #[inline]
+    fn fill(&mut self) {
         if self.forms.is_empty() {
             self.forms.resize(BATCH, PlainForm::ABSENT);
             self.values.resize(BATCH, PlainValues::default());
         }
-        self.has_values = values;
-        (&mut self.forms, &mut self.values)
+    }
+
+    /// What was counted while they were read, if anything was.
+    pub(crate) fn sums(&self) -> Option<Sums> {
+        self.sums
     }
 
     /// The first so many.
     pub(crate) fn first(&self, count: usize) -> PlainAccesses<'_> {
         let forms = self.forms.get(..count).unwrap_or_default();
-        let values = self.values.get(..count).filter(|_| self.has_values);
+        let values = self.values.get(..count).filter(|_| self.sums.is_none());
         PlainAccesses::new(forms, values.unwrap_or_default())
     }
 }
@@ -271,7 +316,7 @@ impl Transfers {
         }
         Some(Transfers {
             made_of: (layout, *data),
-            outlines: shapes.iter().map(Outline::of).collect(),
+            outlines: outlines(&shapes),
             shapes,
             first: mask((head + lengths).into()),
             head: head.into(),
@@ -293,10 +338,14 @@ impl Transfers {
         out: &mut Batch,
         values: bool,
     ) -> (usize, usize) {
-        if !values && self.content == Content::Both && self.is_usual() {
-            return self.read_forms((head, bytes), history, out.slots(false).0);
+        if !values
+            && self.content == Content::Both
+            && self.is_usual()
+            && let Some(lead) = head.lead()
+        {
+            return self.read_forms((&lead, bytes), history, out);
         }
-        let (from, out) = ((head, bytes), out.slots(true));
+        let (from, out) = ((head, bytes), out.room());
         match self.content {
             Content::Both if self.is_usual() => self.read_with::<USUAL>(from, history, out),
             Content::Both => self.read_with::<BOTH>(from, history, out),
@@ -335,34 +384,78 @@ impl Transfers {
         (count, at)
     }
 
-    /// The same where neither address nor data is looked at, of packets with both.
-    #[inline(never)]
+    /// The same where neither address nor data is looked at, of packets with both, which
+    /// are counted.
     fn read_forms(
         &self,
-        (head, bytes): (&Head, &[u8]),
+        (lead, bytes): (&Lead, &[u8]),
         history: &mut History,
-        forms: &mut [PlainForm],
+        out: &mut Batch,
     ) -> (usize, usize) {
-        let (head, mut at, mut count) = (*head, 0, 0);
-        let mut known = history.known;
-        for form in forms {
-            let Some(packet) = window(bytes, at).and_then(|window| head.open(window)) else {
+        let (forms, sums) = out.room_for_forms();
+        let (mut at, mut count) = (0, 0);
+        loop {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let room = forms.get_mut(count..).unwrap_or_default();
+            let (more, len) = self.read_usual((lead, rest), history, (room, sums));
+            count += more;
+            at += len;
+            // The next may be of another length.
+            let Some(form) = forms.get_mut(count) else {
                 break;
             };
-            let bits = packet.first_bits() & self.first;
-            let Some(outline) = self.outlines.get(bits as usize) else {
+            let Some((outline, len)) = self.unusual(lead, bytes, at) else {
                 break;
             };
-            if outline.needs & !known != 0 || packet.bytes > outline.longest.into() {
+            if outline.needs & !history.known != 0 {
                 break;
             }
             *form = outline.form;
-            known |= outline.gives;
+            history.known |= !outline.leaves;
+            sums.add(outline.format, len);
             count += 1;
-            at += packet.len;
+            at += len;
         }
-        history.known = known;
         (count, at)
+    }
+
+    /// The same of packets of usual lengths.
+    #[inline(never)]
+    fn read_usual(
+        &self,
+        (lead, bytes): (&Lead, &[u8]),
+        history: &mut History,
+        (forms, sums): (&mut [PlainForm], &mut Sums),
+    ) -> (usize, usize) {
+        let lead = *lead;
+        // All first bits are there, and no more than an address has.
+        let least = lead.with_payload(OUTLINES.trailing_zeros());
+        let span = lead.at + (self.head as usize + 8 + 64) / 8 - least;
+        let outlines = &*self.outlines;
+        let mut unknown = !history.known;
+        let (mut at, mut count) = (0, 0);
+        while let Some(form) = forms.get_mut(count)
+            && let Some((word, len)) = window(bytes, at).and_then(|window| lead.open(window))
+            && len.wrapping_sub(least) <= span
+            && let outline = outline(outlines, lead.first_bits(word))
+            && outline.needs & unknown == 0
+        {
+            *form = outline.form;
+            unknown &= outline.leaves;
+            sums.add(outline.format, len);
+            count += 1;
+            at += len;
+        }
+        history.known = !unknown;
+        (count, at)
+    }
+
+    /// A packet of any length, unless it has no payload or too much.
+    #[inline(never)]
+    fn unusual(&self, lead: &Lead, bytes: &[u8], at: usize) -> Option<(&Outline, usize)> {
+        let (word, len) = lead.open(window(bytes, at)?)?;
+        let outline = outline(&self.outlines, lead.extended(word, len)?);
+        (len <= lead.at + usize::from(outline.longest)).then_some((outline, len))
     }
 
     /// A load or store with a payload of `len` bytes. `None` for any other packet, and
@@ -374,7 +467,7 @@ impl Transfers {
         history: &mut History,
         out: &mut Batch,
     ) -> Option<()> {
-        let (forms, values) = out.slots(true);
+        let (forms, values) = out.room();
         let (form, values) = (forms.first_mut()?, values.first_mut()?);
         if len == 0 {
             return None;
@@ -556,6 +649,25 @@ impl Last {
         (history.addresses, history.data) = (self.addresses.four(), self.data.four());
         history.known = self.known;
     }
+}
+
+/// Outlines: no layout has more first bits.
+const OUTLINES: usize = 1 << 11;
+
+/// The one that the first bits of a packet lead to.
+#[inline(always)]
+#[allow(clippy::indexing_slicing)] // as many bits as there are outlines
+fn outline(outlines: &[Outline; OUTLINES], bits: u64) -> &Outline {
+    &outlines[bits as usize % OUTLINES]
+}
+
+/// Those of shapes, again and again where there are fewer.
+fn outlines(shapes: &[Shape]) -> Box<[Outline; OUTLINES]> {
+    let all = shapes.iter().cycle().take(OUTLINES).map(Outline::of);
+    let all: Box<[Outline]> = all.collect();
+    // As many as were taken.
+    all.try_into()
+        .unwrap_or_else(|_| Box::new([Outline::of(&Shape::OTHER); OUTLINES]))
 }
 
 /// What packets have, where that is known when this is compiled. Data and an address

@@ -5,23 +5,24 @@ use hartrace_flow::{Consumer, DataGap, Event, Mark};
 
 use super::source::Source;
 use super::{Bytes, Ctx, Settings};
+use crate::data::Sums;
 use crate::encapsulation::{Head, window};
 use crate::{DataPacket, Fault};
 
 impl Source {
     /// Loads and stores at the front of the bytes, which are packets that `head` fits. How
-    /// many bytes they are; the rest is not as plain.
+    /// many bytes they are, and what was counted in passing; the rest is not as plain.
     pub(super) fn transfers<C: Consumer>(
         &mut self,
         from: (&Head, &[u8]),
         settings: &Settings,
         out: &mut C,
-    ) -> usize {
+    ) -> (usize, Option<Sums>) {
         let Some(transfers) = &settings.transfers else {
-            return 0;
+            return (0, None);
         };
         if !self.wants_data() {
-            return skipped(from);
+            return (skipped(from), None);
         }
         let values = out.looks_at_values();
         let batch = &mut self.batch;
@@ -29,7 +30,7 @@ impl Source {
         if count > 0 {
             self.track.plain_accesses(self.batch.first(count), out);
         }
-        len
+        (len, self.batch.sums())
     }
 
     /// One packet, by its payload.

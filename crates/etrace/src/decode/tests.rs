@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use hartrace_flow as flow;
-use hartrace_flow::{Consumer, Event, HartId, Image, Since, SpaceId, Version as CodeVersion};
+use hartrace_flow::{
+    Consumer, Event, HartId, Image, Since, SpaceId, Totals, Version as CodeVersion,
+};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_testkit::Random;
 use hartrace_testkit::asm::{A0, ECALL, MRET, NOP, ZERO, beq, jal, jalr};
@@ -627,8 +629,8 @@ impl Consumer for Told {
         self.counts
     }
 
-    fn counted(&mut self, _: HartId, insns: u64) -> ControlFlow<()> {
-        self.insns += insns;
+    fn counted(&mut self, _: HartId, counted: Totals) -> ControlFlow<()> {
+        self.insns += counted.insns;
         ControlFlow::Continue(())
     }
 }

@@ -35,6 +35,21 @@ struct Same {
     bits: u32,
 }
 
+/// A [`Head`] that leaves 16 bits of the payload, or more, in the first word of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lead {
+    /// The bits of that word that are the same in all packets, and what they are.
+    mask: u64,
+    bits: u64,
+    /// The first bit of the payload, and the first byte as [`Headed`] has it.
+    skip: u32,
+    pub(crate) at: usize,
+    /// Bytes that the length of a packet does not count.
+    more: usize,
+    /// The least length of a packet that has a payload.
+    least: u8,
+}
+
 /// A packet that a [`Head`] fits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Headed<'a> {
@@ -83,6 +98,20 @@ impl Head {
         })
     }
 
+    /// The same packets by one word each; `None` if what comes before the payload is too long.
+    #[inline]
+    pub(crate) fn lead(&self) -> Option<Lead> {
+        let at = 8 * u32::from(self.kind_at);
+        (at <= 32).then(|| Lead {
+            mask: u64::from(self.first.mask) | u64::from(self.kind.mask) << at,
+            bits: u64::from(self.first.bits) | u64::from(self.kind.bits) << at,
+            skip: at + u32::from(self.shift),
+            at: self.kind_at.into(),
+            more: self.more.into(),
+            least: self.least,
+        })
+    }
+
     /// Whether such packets have a timestamp.
     #[inline]
     pub(crate) const fn is_timed(&self) -> bool {
@@ -95,6 +124,39 @@ impl Head {
         let (at, width) = self.time;
         let (head, _) = window.split_first_chunk::<16>()?;
         (width > 0).then(|| (u128::from_le_bytes(*head) >> at) as u64 & mask(width.into()))
+    }
+}
+
+impl Lead {
+    /// The first word of a packet, and its length.
+    #[inline(always)]
+    pub(crate) fn open(&self, window: &[u8; WINDOW]) -> Option<(u64, usize)> {
+        let word = word(window, 0)?;
+        match (word ^ self.bits) & self.mask {
+            0 => Some((word, (word & 31) as usize + self.more)),
+            _ => None,
+        }
+    }
+
+    /// The least length of a packet that has so many bits of payload.
+    #[inline]
+    pub(crate) const fn with_payload(&self, bits: u32) -> usize {
+        (self.skip + bits).div_ceil(8) as usize
+    }
+
+    /// The first bits of the payload of a packet that has as many.
+    #[inline(always)]
+    pub(crate) const fn first_bits(&self, word: u64) -> u64 {
+        word >> (self.skip & 63)
+    }
+
+    /// The same of any packet: the last bit of it is repeated. `None` if it has no payload.
+    #[inline]
+    pub(crate) fn extended(&self, word: u64, len: usize) -> Option<u64> {
+        match (word & 31) as u8 >= self.least && len > 0 {
+            true => Some(extended(word, len.min(8), self.skip) as u64),
+            false => None,
+        }
     }
 }
 

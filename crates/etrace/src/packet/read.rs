@@ -168,7 +168,7 @@ fn trap(from: &mut impl Source, layout: &Layout) -> Trap {
     let ecause = from.field("ecause", layout.ecause_width.into()) as u32;
     let interrupt = from.field("interrupt", 1) != 0;
     let thaddr = draft || from.field("thaddr", 1) != 0;
-    let has_tval = draft || !interrupt || layout.interrupt_tval;
+    let has_tval = layout.has_tval(interrupt);
     let after = match has_tval {
         true => u32::from(layout.iaddress_width),
         false => 0,

@@ -296,7 +296,7 @@ fn write_trap(to: &mut Writer, trap: &Trap, layout: &Layout) {
         let address = trap.address.unwrap_or_default();
         put_address(to, address, layout);
     }
-    if draft || !trap.interrupt || layout.interrupt_tval {
+    if layout.has_tval(trap.interrupt) {
         to.put(trap.tval.unwrap_or_default(), layout.iaddress_width.into());
     }
 }

@@ -7,7 +7,7 @@ use super::waiting::Held;
 use crate::plain_access::{FORMS, FormWord};
 use crate::{
     AccessKind, DataAccess, Image, Kept, Part, PlainAccesses, PlainForm, Reported, Run, SpaceId,
-    Touch,
+    Totals, Touch,
 };
 
 /// An access that an instruction of a run makes.
@@ -237,21 +237,30 @@ impl SlicePlan {
         }
     }
 
+    /// What is in it.
+    #[inline(always)]
+    pub(super) const fn counted(&self) -> Totals {
+        Totals {
+            insns: self.insns,
+            accesses: self.expected.len() as u64,
+        }
+    }
+
     /// Whether these accesses, as many as the slice has or more, begin with those of the
     /// slice.
     #[inline(always)]
-    pub(super) fn fits(&self, accesses: PlainAccesses<'_>) -> bool {
-        let mut rest = accesses.forms();
-        if !self.first.is_alike(rest) {
-            return false;
-        }
-        for word in &self.others {
+    pub(super) fn fits(&self, accesses: &[PlainForm]) -> bool {
+        self.first.is_alike(accesses) && (self.others.is_empty() || self.others_fit(accesses))
+    }
+
+    /// Whether those after the first do.
+    #[inline(never)]
+    fn others_fit(&self, accesses: &[PlainForm]) -> bool {
+        let mut rest = accesses;
+        self.others.iter().all(|word| {
             rest = rest.get(FORMS..).unwrap_or_default();
-            if !word.is_alike(rest) {
-                return false;
-            }
-        }
-        true
+            word.is_alike(rest)
+        })
     }
 }
 
@@ -298,6 +307,20 @@ impl SlicePlans {
             }
         }
         number
+    }
+
+    /// The plan with this number.
+    #[inline(always)]
+    pub(super) fn get(&self, number: u32) -> Option<&SlicePlan> {
+        self.plans.get(number as usize)
+    }
+
+    /// What is in the slice of the plan with this number, if its instructions make no
+    /// accesses.
+    #[inline(always)]
+    pub(super) fn without_accesses(&self, number: u32) -> Option<Totals> {
+        let plan = self.get(number)?;
+        plan.expected.is_empty().then(|| plan.counted())
     }
 
     /// The plan of a slice that is held back; `None` if it is none.

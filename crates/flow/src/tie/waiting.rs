@@ -3,10 +3,10 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::plans::SlicePlans;
+use super::plans::{SlicePlan, SlicePlans};
 use crate::{
     AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, PlainAccesses, PlainForm,
-    PlainValues, Run, SpaceId,
+    PlainValues, Run, SpaceId, Totals,
 };
 
 /// What is known of one hart.
@@ -284,6 +284,69 @@ impl Hart {
     pub(super) fn take(&mut self, count: usize) {
         self.waiting.drop(count);
         self.taken += count as u64;
+    }
+
+    /// Gives slices that are held back first with their accesses, as far as these are there
+    /// and plain. Whether the next must be looked at run by run.
+    #[inline(always)]
+    pub(super) fn give_fitting(
+        &mut self,
+        slices: &mut SlicePlans,
+        mut give: impl FnMut(&SlicePlan, PlainAccesses<'_>),
+    ) -> bool {
+        let waiting = self.plain.first(self.available());
+        let (mut given, mut rest) = (0, waiting);
+        let is_each = 'slices: {
+            for held in self.held.all() {
+                let Some(plan) = slices.of(*held) else {
+                    break;
+                };
+                let Some((own, others)) = rest.split(plan.expected.len()) else {
+                    break 'slices !plan.is_exact || !self.syncs.is_empty();
+                };
+                if !plan.is_exact || !plan.fits(rest.forms()) {
+                    break 'slices true;
+                }
+                give(plan, own);
+                rest = others;
+                given += 1;
+            }
+            false
+        };
+        let used = waiting.len() - rest.len();
+        self.held.drop(given);
+        self.take_plain(used);
+        is_each
+    }
+
+    /// The same where slices are only counted.
+    pub(super) fn count_fitting(&mut self, slices: &SlicePlans) -> (Totals, bool) {
+        let forms = self.plain.first(self.available()).forms();
+        let (mut all, mut rest, mut given) = (Totals::default(), forms, 0);
+        let mut is_each = false;
+        for held in self.held.all() {
+            let Held::Slice { plan, .. } = *held else {
+                break;
+            };
+            let Some(plan) = slices.get(plan) else {
+                break;
+            };
+            let own = plan.counted();
+            let Some(others) = rest.get(own.accesses as usize..) else {
+                is_each = !plan.is_exact || !self.syncs.is_empty();
+                break;
+            };
+            if !plan.is_exact || !plan.fits(rest) {
+                is_each = true;
+                break;
+            }
+            all += own;
+            rest = others;
+            given += 1;
+        }
+        self.held.drop(given);
+        self.take_plain(all.accesses as usize);
+        (all, is_each)
     }
 
     /// Holds runs back.

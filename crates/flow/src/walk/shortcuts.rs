@@ -3,7 +3,7 @@
 use super::Walk;
 use crate::blocks::{BlockId, NOWHERE};
 use crate::stretch::{Bounds, Key, Way};
-use crate::{Blocks, Consumer, SpaceId};
+use crate::{Blocks, Consumer, SpaceId, Totals};
 
 /// A message, as far as it decides where the walk goes from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,9 @@ impl Walk {
                 }
                 self.space = space;
             }
-            self.pause |= out.counted(self.hart, insns.into()).is_break();
+            self.pause |= out
+                .counted(self.hart, Totals::insns(insns.into()))
+                .is_break();
         } else {
             let known = *known;
             if known.space().is_some() {
