@@ -2,8 +2,9 @@ use super::*;
 use crate::config::Config;
 use crate::shard::tests::Keep;
 use crate::trace::{Settings, TraceWriter, WriteOptions};
+use hartrace_etrace as etrace;
 use hartrace_flow::filter::FilterConfig;
-use hartrace_flow::{Effects, Insn, Mode, Observer as _, SpaceId, Step};
+use hartrace_flow::{Access, AccessKind, Effects, Insn, Mode, Observer as _, SpaceId, Step};
 use hartrace_isa::{Isa, Xlen};
 use hartrace_testkit::Random;
 use std::cell::Cell;
@@ -13,9 +14,20 @@ use std::sync::Mutex;
 const CODE: [u8; 6] = [0x01, 0x00, 0x7d, 0xfd, 0x82, 0x85];
 const BASE: u64 = 0x1000;
 
+/// c.ld a2, 0(a0) instead of c.nop.
+const LOAD: u32 = 0x6110;
+
 pub(in crate::trace) fn image() -> Image {
     let mut image = Image::new();
     image.add_raw(SpaceId::FIRST, BASE, &CODE, Isa::RV64GC);
+    image
+}
+
+fn image_with_loads() -> Image {
+    let mut code = CODE;
+    code[..2].copy_from_slice(&LOAD.to_le_bytes()[..2]);
+    let mut image = Image::new();
+    image.add_raw(SpaceId::FIRST, BASE, &code, Isa::RV64GC);
     image
 }
 
@@ -35,7 +47,20 @@ fn with_settings(settings: &Settings, rounds: u64) -> (Vec<u8>, u64) {
     let filter = FilterConfig::default();
     let mut writer =
         TraceWriter::new(settings, port, &filter, WriteOptions::default(), put).unwrap();
+    let loads = matches!(settings, Settings::Etrace(config) if config.data.is_some());
+    let first = if loads { LOAD } else { 0x0001 };
     let mut step = |pc: u64, bits: u32, next: u64| {
+        let mut effects = Effects::default();
+        if bits == LOAD {
+            let load = Access {
+                kind: AccessKind::Load,
+                size: 3,
+                addr: 0x8000 + count.get() % 700 * 8,
+                data: Some(count.get().wrapping_mul(0x1234_5678_9abc)),
+                ..Access::default()
+            };
+            effects.accesses.push(load).unwrap();
+        }
         let insn = Insn {
             pc,
             bits,
@@ -45,12 +70,12 @@ fn with_settings(settings: &Settings, rounds: u64) -> (Vec<u8>, u64) {
             ..Insn::default()
         };
         count.set(count.get() + 1);
-        writer.step(HartId(0), &Step::Insn(insn), &Effects::default());
+        writer.step(HartId(0), &Step::Insn(insn), &effects);
     };
     let mut random = Random::new(5);
     for _ in 0..rounds {
         for n in (0..=random.below(6)).rev() {
-            step(BASE, 0x0001, BASE + 2);
+            step(BASE, first, BASE + 2);
             step(BASE + 2, 0xfd7d, if n > 0 { BASE } else { BASE + 4 });
         }
         step(BASE + 4, 0x8582, BASE);
@@ -229,10 +254,10 @@ fn a_tally_counts_what_is_decoded() {
 }
 
 /// Damage anywhere, timestamps or none, and timestamps that the settings do not have:
-/// whatever is counted in parts, or while it is decoded, is counted as in one.
+/// whatever is counted in parts, or while it is decoded, is counted as in one. Data packets
+/// too, of which those of split loads cannot be counted in parts.
 #[test]
 fn parts_of_a_trace_are_counted_as_one() {
-    let image = image();
     let mut random = Random::new(9);
     let (plain, bytes, _) = recorded(Format::Ntrace, ROUNDS);
     let mut stamped = plain.clone();
@@ -242,13 +267,30 @@ fn parts_of_a_trace_are_counted_as_one() {
     }
     let with_times = with_settings(&stamped, ROUNDS).0;
     let (etrace, packets, _) = recorded(Format::Etrace, ROUNDS);
+    let (mut data, mut split) = (etrace.clone(), etrace.clone());
+    for (settings, split) in [(&mut data, false), (&mut split, true)] {
+        let Settings::Etrace(config) = settings else {
+            panic!("{settings:?}")
+        };
+        let plain = etrace::DataConfig::new(config.version, config.xlen);
+        config.data = Some(etrace::DataConfig { split, ..plain });
+    }
+    let loads = with_settings(&data, ROUNDS / 8).0;
+    let requests = with_settings(&split, ROUNDS / 8).0;
     for (settings, bytes) in [
         (&plain, &bytes),
         (&stamped, &with_times),
         (&plain, &with_times),
         (&etrace, &packets),
         (&etrace, &bytes),
+        (&data, &loads),
+        (&data, &packets),
+        (&split, &requests),
     ] {
+        let image = match bytes == &loads || bytes == &requests {
+            true => image_with_loads(),
+            false => image(),
+        };
         let tally = |threads, bytes: &[u8]| {
             let tallied = trace(settings, bytes).tally(Some(&image), threads, &mut |_| ());
             format!("{:?}", tallied.unwrap())
