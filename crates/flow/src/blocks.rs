@@ -23,7 +23,7 @@ use rustc_hash::FxBuildHasher;
 
 use self::habits::Habit;
 pub(crate) use self::id::{BlockId, NOWHERE};
-use crate::chain::{Chain, Chains, Gathered};
+use crate::chain::{Chain, Chains, Gathered, Place};
 use crate::cuts::{Cut, Cuts};
 use crate::image::Space;
 use crate::kept::new_store;
@@ -70,7 +70,7 @@ const UNLINKED: BlockId = BlockId::MAX;
 const MAX_RUNS: usize = 4;
 
 /// Outcomes in one chain.
-const MAX_REACH: u8 = 8;
+pub(crate) const MAX_REACH: u8 = 8;
 
 /// Runs gathered in one chain, one block more at most.
 const MAX_CHAIN: usize = 64;
@@ -342,7 +342,21 @@ impl<'a> Blocks<'a> {
     /// its [`Blocks::reach`] says.
     #[inline]
     pub(crate) fn chain(&mut self, id: BlockId, outcomes: Outcomes) -> Option<Chain> {
-        self.chains.find(id, outcomes).copied()
+        let chain = self.chains.find(Place::new(id), outcomes).copied()?;
+        self.chains.earn(1);
+        Some(chain)
+    }
+
+    /// The same, but [`Blocks::earn_chains`] is left to the caller.
+    #[inline(always)]
+    pub(crate) fn known_chain(&self, place: Place, outcomes: Outcomes) -> Option<&Chain> {
+        self.chains.find(place, outcomes)
+    }
+
+    /// So many chains were found.
+    #[inline]
+    pub(crate) fn earn_chains(&mut self, count: u64) {
+        self.chains.earn(count);
     }
 
     /// There was no chain: builds it for the next time, if it is worth it.

@@ -31,6 +31,8 @@ pub(crate) struct Chain {
     pub(crate) used: u8,
     /// There are calls among its runs.
     pub(crate) calls: bool,
+    /// The [hash](Chains::hash) of where it ends.
+    hash: u32,
 }
 
 impl Chain {
@@ -43,7 +45,33 @@ impl Chain {
         len: 0,
         used: 0,
         calls: false,
+        hash: 0,
     };
+
+    /// Where it ends.
+    #[inline(always)]
+    pub(crate) const fn place(&self) -> Place {
+        Place {
+            block: self.end,
+            hash: self.hash,
+        }
+    }
+}
+
+/// A block from which chains are looked up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) block: BlockId,
+    hash: u32,
+}
+
+impl Place {
+    pub(crate) const fn new(block: BlockId) -> Place {
+        Place {
+            block,
+            hash: Chains::hash(block),
+        }
+    }
 }
 
 /// A chain whose runs are in the store, before it has a name.
@@ -95,20 +123,31 @@ impl Chains {
         (block as u64) << 16 | (outcomes.count as u64) << 8 | outcomes.bits as u64
     }
 
-    const fn slot(key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51) as usize & (SLOTS - 1)
+    const fn hash(block: BlockId) -> u32 {
+        block.wrapping_mul(0x9e37_79b9)
     }
 
-    /// The chain of a block and its next outcomes, if it was built.
+    /// The slot of the outcomes after a place: the sum of two hashes, so that the one of
+    /// the outcomes need not wait until the place is known.
+    #[inline(always)]
+    const fn slot(place: Place, outcomes: Outcomes) -> usize {
+        let outcomes = (outcomes.count as u32) << 8 | outcomes.bits as u32;
+        let sum = place.hash.wrapping_add(outcomes.wrapping_mul(0x85eb_ca6b));
+        (sum >> (u32::BITS - SLOTS.trailing_zeros())) as usize
+    }
+
+    /// The chain of a block and its next outcomes, if it was built: it [earns](Chains::earn).
+    #[inline(always)]
+    pub(crate) fn find(&self, place: Place, outcomes: Outcomes) -> Option<&Chain> {
+        let chain = self.slots.get(Chains::slot(place, outcomes))?;
+        let key = Chains::key(place.block, outcomes);
+        (chain.key == key && chain.used != 0).then_some(chain)
+    }
+
+    /// So many chains were found.
     #[inline]
-    pub(crate) fn find(&mut self, block: BlockId, outcomes: Outcomes) -> Option<&Chain> {
-        let key = Chains::key(block, outcomes);
-        let chain = self.slots.get(Chains::slot(key))?;
-        if chain.key != key || chain.used == 0 {
-            return None;
-        }
-        self.credit += 1;
-        Some(chain)
+    pub(crate) fn earn(&mut self, count: u64) {
+        self.credit += count;
     }
 
     /// After [`Chains::find`] found nothing: whether the chain was asked for
@@ -126,7 +165,8 @@ impl Chains {
             }
         }
         let key = Chains::key(block, outcomes);
-        let Some(slot) = self.slots.get_mut(Chains::slot(key)) else {
+        let slot = Chains::slot(Place::new(block), outcomes);
+        let Some(slot) = self.slots.get_mut(slot) else {
             return false;
         };
         if slot.key == key {
@@ -200,6 +240,7 @@ impl Chains {
             len: runs.len() as u16,
             used: chain.used,
             calls: runs.iter().any(|r| r.exit.stacks()),
+            hash: Chains::hash(chain.end),
         }
     }
 
@@ -209,7 +250,8 @@ impl Chains {
         if chain.used > 0 {
             let key = Chains::key(block, outcomes);
             let chain = self.name(key, chain);
-            if let Some(slot) = self.slots.get_mut(Chains::slot(key)) {
+            let slot = Chains::slot(Place::new(block), outcomes);
+            if let Some(slot) = self.slots.get_mut(slot) {
                 *slot = chain;
             }
         }

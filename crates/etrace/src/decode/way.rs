@@ -476,11 +476,13 @@ impl Source {
         blocks: &mut Blocks<'_>,
         out: &mut C,
     ) -> bool {
-        if !blocks.outcomes_repeat() {
-            return false;
-        }
-        let outcomes = self.carry.and(Outcomes::of(map)).word();
-        if !self.track.walk.repeat_outcomes(blocks, outcomes, out) {
+        let outcomes = self.carry.and(Outcomes::of(map));
+        let (word, walk) = (outcomes.word(), &mut self.track.walk);
+        let repeats = match blocks.outcomes_repeat() {
+            true => walk.repeat_outcomes(blocks, word, out),
+            false => walk.count_word(blocks, word, (outcomes.bits, outcomes.len), out),
+        };
+        if !repeats {
             return false;
         }
         self.carry = Outcomes::default();

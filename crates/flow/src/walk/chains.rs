@@ -1,9 +1,11 @@
 //! The fast path of a walk: several outcomes at once.
 
 use super::Walk;
+use crate::blocks::MAX_REACH;
 use crate::blocks::habits::LONG;
-use crate::chain::Chain;
-use crate::{Blocks, Consumer, Evidence};
+use crate::blocks::id::BlockId;
+use crate::chain::{Chain, Place};
+use crate::{Blocks, Consumer, Evidence, History, Totals};
 
 impl Walk {
     /// The fast path: as many as eight outcomes in one slice of runs. `false`
@@ -29,6 +31,45 @@ impl Walk {
             return false;
         };
         self.take_chain(blocks, chain, evidence, left, out)
+    }
+
+    /// The way through all outcomes of one message, where chains lead through them and whoever
+    /// gets the runs only counts.
+    #[inline]
+    pub(super) fn through_chains<C: Consumer>(
+        &self,
+        blocks: &Blocks<'_>,
+        outcomes: History,
+        out: &C,
+    ) -> Option<Through> {
+        if self.done != 0 || !out.only_counts() {
+            return None;
+        }
+        through_chains(
+            blocks,
+            Place::new(self.block),
+            outcomes,
+            self.stack.is_some(),
+        )
+    }
+
+    /// Goes to the end of such a way.
+    #[inline]
+    pub(super) fn count_through<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        way: Through,
+        out: &mut C,
+    ) {
+        blocks.earn_chains(way.chains);
+        self.block = way.end;
+        self.insns += way.insns;
+        self.halfwords += way.halfwords;
+        if self.told != self.space {
+            self.tell(out);
+        }
+        let insns = Totals::insns(way.insns);
+        self.pause |= out.counted(self.hart, insns).is_break();
     }
 
     /// The same for outcomes that are foreseen: if they are those of the last time.
@@ -102,4 +143,56 @@ impl Walk {
         self.give_kept(blocks.chain_kept(&chain), (runs, chain.insns), out);
         true
     }
+}
+
+/// Where several chains lead.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Through {
+    end: BlockId,
+    chains: u64,
+    insns: u64,
+    pub(super) halfwords: u64,
+}
+
+/// From a place through all outcomes, if there are chains for them; where calls are `stacked`,
+/// chains without calls.
+#[inline(never)]
+fn through_chains(
+    blocks: &Blocks<'_>,
+    from: Place,
+    outcomes: History,
+    stacked: bool,
+) -> Option<Through> {
+    let (mut place, mut left) = (from, outcomes);
+    let (mut chains, mut insns, mut halfwords) = (0, 0, 0);
+    while !left.is_empty() {
+        // The usual case: a chain uses all outcomes there are, or eight. Then the next outcomes
+        // are known before the chain is, and the processor does not wait for it.
+        let outcomes = left.peek(MAX_REACH);
+        let all = blocks.known_chain(place, outcomes);
+        let chain = match all.filter(|chain| chain.used == outcomes.count) {
+            Some(chain) => {
+                left.skip(outcomes.count);
+                chain
+            }
+            None => {
+                let chain = blocks.known_chain(place, outcomes.first(blocks.reach(place.block)))?;
+                left.skip(chain.used);
+                chain
+            }
+        };
+        if stacked && chain.calls {
+            return None;
+        }
+        place = chain.place();
+        chains += 1;
+        insns += u64::from(chain.insns);
+        halfwords += u64::from(chain.halfwords);
+    }
+    Some(Through {
+        end: place.block,
+        chains,
+        insns,
+        halfwords,
+    })
 }

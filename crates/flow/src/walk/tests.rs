@@ -483,6 +483,64 @@ fn chains_change_nothing() {
     assert_eq!(chained.out.runs, single.out.runs);
 }
 
+/// The outcomes of whole messages: whoever only counts is told of as many instructions, and
+/// the walk goes on at the same place, also where calls are stacked.
+#[test]
+fn outcomes_that_are_only_counted() {
+    struct Sum(u64);
+    impl Consumer for Sum {
+        fn event(&mut self, _: HartId, event: &Event) -> ControlFlow<()> {
+            if let Event::Run(run) = event {
+                self.0 += u64::from(run.insns);
+            }
+            ControlFlow::Continue(())
+        }
+        fn only_counts(&self) -> bool {
+            true
+        }
+        fn counted(&mut self, _: HartId, counted: Totals) -> ControlFlow<()> {
+            self.0 += counted.insns;
+            ControlFlow::Continue(())
+        }
+    }
+    let branches = [C_NOP, beqz(4), j(-4), beqz(-6), C_NOP, beqz(-10), j(-12)];
+    // call f; beqz; beqz; j; f: nop; beqz; ret
+    let [a, b] = call(10);
+    let calls = [a, b, beqz(-4), beqz(-6), j(-8), C_NOP, beqz(-2), C_RET];
+    for (code, stacked) in [(&branches[..], false), (&calls[..], true)] {
+        let image = image(code);
+        let (mut counting, mut single) = (Stand::new(&image), Stand::new(&image));
+        if stacked {
+            for s in [&mut counting, &mut single] {
+                let stack = ReturnStack::new(Remember::Address, Swaps::Ignored, 4);
+                s.walk.set_stack(Some(stack));
+            }
+        }
+        let (mut sum, mut at_once) = (Sum(0), 0);
+        let mut word = 0x1234_5678_9abc_def1u64;
+        for _ in 0..600 {
+            word = word.rotate_left(5) ^ (word >> 3);
+            let len = 1 + (word % 40) as u8;
+            let bits = word & 0x7 | (word >> 9) & 0x1f00;
+            let bits = bits & (u64::MAX >> (64 - len));
+            let Stand { blocks, walk, out } = &mut single;
+            let expected = walk.use_up(blocks, &mut History::new(bits, len), out);
+            let Stand { blocks, walk, .. } = &mut counting;
+            let walked = match walk.count_outcomes(blocks, word, (bits, len), &mut sum) {
+                Some(walked) => {
+                    at_once += 1;
+                    (Stop::Arrived, walked)
+                }
+                None => walk.use_up(blocks, &mut History::new(bits, len), &mut sum),
+            };
+            assert_eq!((walked, counting.pc()), (expected, single.pc()));
+        }
+        let insns = single.out.runs.iter().map(|run| u64::from(run.insns));
+        assert_eq!(sum.0, insns.sum::<u64>());
+        assert_eq!(at_once > 100, !stacked, "{at_once}");
+    }
+}
+
 /// Outcomes by address, which change now and then, and one that differs.
 #[derive(Clone)]
 struct Foretold {

@@ -425,7 +425,7 @@ impl Source {
         }
         // ResourceFull has neither an address nor a count.
         let (base, ahead) = match quick::tcode(bytes) == Tcode::RESOURCE_FULL {
-            true if !blocks.outcomes_repeat() => return false,
+            true if !blocks.outcomes_repeat() => return self.count_full(bytes, blocks, out),
             true => (0, 0),
             false => (self.reference, self.ahead),
         };
@@ -448,6 +448,26 @@ impl Source {
         self.ahead = 0;
         self.reference = to;
         self.track.confirm();
+        true
+    }
+
+    /// ResourceFull with a history whose outcomes are known, where they are only counted.
+    /// False, and nothing happens, otherwise.
+    #[inline]
+    fn count_full<C: Consumer>(
+        &mut self,
+        bytes: [u64; 2],
+        blocks: &mut Blocks<'_>,
+        out: &mut C,
+    ) -> bool {
+        let Some((word, hist)) = quick::full_history(bytes) else {
+            return false;
+        };
+        let walk = &mut self.track.walk;
+        let Some(walked) = walk.count_outcomes(blocks, word, outcomes(hist), out) else {
+            return false;
+        };
+        self.ahead += walked;
         true
     }
 

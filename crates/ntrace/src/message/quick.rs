@@ -318,6 +318,19 @@ pub(crate) const fn tcode([first, _]: [u64; 2]) -> Tcode {
     Tcode((first >> 2 & 0x3f) as u8)
 }
 
+/// A message of one word that [`whole`] found, of type ResourceFull and without `SRC`: all of
+/// it, and its history, if that is all it has.
+#[inline(always)]
+pub(crate) fn full_history(words: [u64; 2]) -> Option<(u64, u64)> {
+    let [word, 0] = words else {
+        return None;
+    };
+    let bits = Short::new(word)?;
+    // No field ends before the last, and the code is 1.
+    let (code, hist) = (bits.data >> 6 & 0xf, bits.data >> 10);
+    (bits.ends & (bits.ends - 1) == 0 && code == 1 && hist != 0).then_some((word, hist))
+}
+
 /// A word up to the byte that ends a message, if there is one, and so many bytes.
 #[inline(always)]
 const fn to_end(word: u64) -> Option<(u64, usize)> {
