@@ -400,11 +400,11 @@ impl Transfers {
             let (more, len) = self.read_usual((lead, rest), history, (room, sums));
             count += more;
             at += len;
-            // The next may be of another length.
+            // The next may be shorter.
             let Some(form) = forms.get_mut(count) else {
                 break;
             };
-            let Some((outline, len)) = self.unusual(lead, bytes, at) else {
+            let Some((outline, len)) = self.any_length(lead, bytes, at) else {
                 break;
             };
             if outline.needs & !history.known != 0 {
@@ -419,7 +419,7 @@ impl Transfers {
         (count, at)
     }
 
-    /// The same of packets of usual lengths.
+    /// The same of packets that are long enough to have all first bits.
     #[inline(never)]
     fn read_usual(
         &self,
@@ -428,16 +428,15 @@ impl Transfers {
         (forms, sums): (&mut [PlainForm], &mut Sums),
     ) -> (usize, usize) {
         let lead = *lead;
-        // All first bits are there, and no more than an address has.
         let least = lead.with_payload(OUTLINES.trailing_zeros());
-        let span = lead.at + (self.head as usize + 8 + 64) / 8 - least;
         let outlines = &*self.outlines;
         let mut unknown = !history.known;
         let (mut at, mut count) = (0, 0);
         while let Some(form) = forms.get_mut(count)
             && let Some((word, len)) = window(bytes, at).and_then(|window| lead.open(window))
-            && len.wrapping_sub(least) <= span
+            && len >= least
             && let outline = outline(outlines, lead.first_bits(word))
+            && len <= lead.at + usize::from(outline.longest)
             && outline.needs & unknown == 0
         {
             *form = outline.form;
@@ -452,7 +451,7 @@ impl Transfers {
 
     /// A packet of any length, unless it has no payload or too much.
     #[inline(never)]
-    fn unusual(&self, lead: &Lead, bytes: &[u8], at: usize) -> Option<(&Outline, usize)> {
+    fn any_length(&self, lead: &Lead, bytes: &[u8], at: usize) -> Option<(&Outline, usize)> {
         let (word, len) = lead.open(window(bytes, at)?)?;
         let outline = outline(&self.outlines, lead.extended(word, len)?);
         (len <= lead.at + usize::from(outline.longest)).then_some((outline, len))
