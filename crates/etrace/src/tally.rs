@@ -347,6 +347,27 @@ impl Onlooker<ETrace> for Counter<'_> {
     }
 }
 
+/// Number of bits that are 1. Few are the rule, and not all processors count them.
+#[inline(always)]
+fn ones(bits: u32) -> u32 {
+    match ONES.get(bits as usize) {
+        Some(&ones) => ones.into(),
+        None => bits.count_ones(),
+    }
+}
+
+/// For all numbers of eight bits.
+#[allow(clippy::indexing_slicing)] // at compile time
+const ONES: [u8; 256] = {
+    let mut ones = [0; 256];
+    let mut i = 1;
+    while i < 256 {
+        ones[i] = ones[i / 2] + (i % 2) as u8;
+        i += 1;
+    }
+    ones
+};
+
 impl Counter<'_> {
     #[inline(always)]
     fn plain(&mut self, glance: PlainGlance) {
@@ -383,30 +404,7 @@ impl Counter<'_> {
         }
         add_transfers(self.tally, glance.sums.counts(), glance.is_timed);
     }
-}
 
-/// Number of bits that are 1. Few are the rule, and not all processors count them.
-#[inline(always)]
-fn ones(bits: u32) -> u32 {
-    match ONES.get(bits as usize) {
-        Some(&ones) => ones.into(),
-        None => bits.count_ones(),
-    }
-}
-
-/// For all numbers of eight bits.
-#[allow(clippy::indexing_slicing)] // at compile time
-const ONES: [u8; 256] = {
-    let mut ones = [0; 256];
-    let mut i = 1;
-    while i < 256 {
-        ones[i] = ones[i / 2] + (i % 2) as u8;
-        i += 1;
-    }
-    ones
-};
-
-impl Counter<'_> {
     /// Of another source, or in a layout that is not the one that was given.
     #[inline(never)]
     fn other(&mut self, glance: PlainGlance) {

@@ -23,13 +23,6 @@ pub trait Evidence {
         Outcomes::default()
     }
 
-    /// All that is left, where it is nothing but outcomes that do not depend on their
-    /// branches.
-    #[inline]
-    fn history(&self) -> Option<History> {
-        None
-    }
-
     /// How many of the next outcomes are foreseen: they depend on nothing but their
     /// branches and what was given out before, while [`Evidence::peek`] gives none. And
     /// whether the one after them has the other outcome. The walk's fast path for
@@ -141,11 +134,6 @@ impl Evidence for History {
             bits: self.bits as u8 & !(u32::MAX << count) as u8,
             count,
         }
-    }
-
-    #[inline]
-    fn history(&self) -> Option<History> {
-        Some(*self)
     }
 
     #[inline]

@@ -427,13 +427,6 @@ impl Walk {
         evidence: &mut E,
         out: &mut C,
     ) -> (Stop, u64) {
-        if let Some(outcomes) = evidence.history()
-            && let Some(way) = self.through_chains(blocks, outcomes, out)
-        {
-            evidence.skip(outcomes.left() as u8);
-            self.count_through(blocks, way, out);
-            return (Stop::Arrived, way.halfwords);
-        }
         let mut left = UNCOUNTED;
         let stop = self.walk::<true, E, C>(blocks, evidence, &mut left, out);
         (stop, UNCOUNTED - left)

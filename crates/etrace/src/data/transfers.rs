@@ -662,11 +662,11 @@ fn outline(outlines: &[Outline; OUTLINES], bits: u64) -> &Outline {
 
 /// Those of shapes, again and again where there are fewer.
 fn outlines(shapes: &[Shape]) -> Box<[Outline; OUTLINES]> {
-    let all = shapes.iter().cycle().take(OUTLINES).map(Outline::of);
-    let all: Box<[Outline]> = all.collect();
-    // As many as were taken.
-    all.try_into()
-        .unwrap_or_else(|_| Box::new([Outline::of(&Shape::OTHER); OUTLINES]))
+    let mut all = Box::new([Outline::of(&Shape::OTHER); OUTLINES]);
+    for (outline, shape) in all.iter_mut().zip(shapes.iter().cycle()) {
+        *outline = Outline::of(shape);
+    }
+    all
 }
 
 /// What packets have, where that is known when this is compiled. Data and an address

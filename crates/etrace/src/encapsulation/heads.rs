@@ -153,10 +153,8 @@ impl Lead {
     /// The same of any packet: the last bit of it is repeated. `None` if it has no payload.
     #[inline]
     pub(crate) fn extended(&self, word: u64, len: usize) -> Option<u64> {
-        match (word & 31) as u8 >= self.least && len > 0 {
-            true => Some(extended(word, len.min(8), self.skip) as u64),
-            false => None,
-        }
+        let bytes = len.min(size_of::<u64>());
+        ((word & 31) as u8 >= self.least).then(|| extended(word, bytes, self.skip) as u64)
     }
 }
 

@@ -8,6 +8,35 @@ use crate::chain::{Chain, Place};
 use crate::{Blocks, Consumer, Evidence, History, Totals};
 
 impl Walk {
+    /// [`Walk::meet_outcomes`] and [`Walk::use_up`] at once, for a consumer that only counts:
+    /// the halfwords walked. `None`, and nothing happens, if not all outcomes were met here
+    /// before, in whatever messages.
+    #[inline]
+    pub fn count_outcomes<C: Consumer>(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        bytes: u64,
+        (bits, count): (u64, u8),
+        out: &mut C,
+    ) -> Option<u64> {
+        if self.done != 0 || count == 0 || !out.only_counts() {
+            return None;
+        }
+        let (from, stacked) = (Place::new(self.block), self.stack.is_some());
+        let way = through_chains(blocks, from, History::new(bits, count), stacked)?;
+        self.meet_outcomes(blocks, bytes, (bits, count));
+        blocks.earn_chains(way.chains);
+        self.block = way.end;
+        self.insns += way.insns;
+        self.halfwords += way.halfwords;
+        if self.told != self.space {
+            self.tell(out);
+        }
+        let insns = Totals::insns(way.insns);
+        self.pause |= out.counted(self.hart, insns).is_break();
+        Some(way.halfwords)
+    }
+
     /// The fast path: as many as eight outcomes in one slice of runs. `false`
     /// if this place has none; then nothing has happened.
     #[inline(always)]
@@ -31,45 +60,6 @@ impl Walk {
             return false;
         };
         self.take_chain(blocks, chain, evidence, left, out)
-    }
-
-    /// The way through all outcomes of one message, where chains lead through them and whoever
-    /// gets the runs only counts.
-    #[inline]
-    pub(super) fn through_chains<C: Consumer>(
-        &self,
-        blocks: &Blocks<'_>,
-        outcomes: History,
-        out: &C,
-    ) -> Option<Through> {
-        if self.done != 0 || !out.only_counts() {
-            return None;
-        }
-        through_chains(
-            blocks,
-            Place::new(self.block),
-            outcomes,
-            self.stack.is_some(),
-        )
-    }
-
-    /// Goes to the end of such a way.
-    #[inline]
-    pub(super) fn count_through<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        way: Through,
-        out: &mut C,
-    ) {
-        blocks.earn_chains(way.chains);
-        self.block = way.end;
-        self.insns += way.insns;
-        self.halfwords += way.halfwords;
-        if self.told != self.space {
-            self.tell(out);
-        }
-        let insns = Totals::insns(way.insns);
-        self.pause |= out.counted(self.hart, insns).is_break();
     }
 
     /// The same for outcomes that are foreseen: if they are those of the last time.
@@ -147,11 +137,11 @@ impl Walk {
 
 /// Where several chains lead.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Through {
+struct Through {
     end: BlockId,
     chains: u64,
     insns: u64,
-    pub(super) halfwords: u64,
+    halfwords: u64,
 }
 
 /// From a place through all outcomes, if there are chains for them; where calls are `stacked`,

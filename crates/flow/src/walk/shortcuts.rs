@@ -3,7 +3,7 @@
 use super::Walk;
 use crate::blocks::{BlockId, NOWHERE};
 use crate::stretch::{Bounds, Key, Way};
-use crate::{Blocks, Consumer, History, SpaceId, Totals};
+use crate::{Blocks, Consumer, SpaceId, Totals};
 
 /// A message, as far as it decides where the walk goes from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,25 +126,8 @@ impl Walk {
         self.meet_outcomes(blocks, word | NO_JUMP, outcomes);
     }
 
-    /// [`Walk::meet_outcomes`] and [`Walk::use_up`] at once, for a consumer that only counts:
-    /// the halfwords walked. `None`, and nothing happens, if not all outcomes were met here
-    /// before, in whatever messages.
-    #[inline]
-    pub fn count_outcomes<C: Consumer>(
-        &mut self,
-        blocks: &mut Blocks<'_>,
-        bytes: u64,
-        (bits, count): (u64, u8),
-        out: &mut C,
-    ) -> Option<u64> {
-        let way = self.through_chains(blocks, History::new(bits, count), out)?;
-        self.meet_outcomes(blocks, bytes, (bits, count));
-        self.count_through(blocks, way, out);
-        Some(way.halfwords)
-    }
-
-    /// The same of outcomes that are given to [`Walk::repeat_outcomes`], too. `false`, and
-    /// nothing happens, if they are not known.
+    /// [`Walk::count_outcomes`] of outcomes that are given to [`Walk::repeat_outcomes`], too.
+    /// `false`, and nothing happens, if they are not known.
     #[inline]
     pub fn count_word<C: Consumer>(
         &mut self,
