@@ -37,29 +37,19 @@
 
 #![deny(unsafe_code)]
 
-pub mod cache;
-pub mod code_history;
 pub mod compare;
-pub mod config;
-pub mod detect;
-pub mod digest;
-pub mod elf_info;
 pub mod history;
-pub mod input;
-pub mod isa_hint;
 pub mod log;
-pub mod memory;
-pub mod output;
-pub mod program;
-pub mod quantity;
 mod recording;
-pub mod records;
 pub mod shard;
-pub mod sidecar;
-pub mod source_text;
 pub mod survey;
 pub mod trace;
 pub mod verify;
 pub mod wave;
 
+#[doc(inline)]
+pub use hartrace_files::{
+    cache, code_history, config, detect, digest, elf_info, input, isa_hint, memory, output,
+    program, quantity, records, sidecar, source_text,
+};
 pub use recording::{Recorder, Recording, RecordingError};

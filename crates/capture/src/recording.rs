@@ -11,6 +11,7 @@ use crate::input::{Input, InputError};
 use crate::output::{Output, OutputError};
 use crate::program::{ElfFile, Program, ProgramError, Remark, find_symbol};
 use crate::sidecar;
+use crate::trace::transport;
 use crate::trace::{
     self, Decoded, Format, Known, Misfit, Refusal, Settings, SettingsError, Trace, TraceError,
     TraceWriter, Transport, TransportError, WriteError, WriteOptions, Written,
@@ -316,7 +317,7 @@ impl Recorder {
         let filter = config.filter.config(isa.xlen(), &find);
         let filter = filter.map_err(|error| RecordingError::Filter(error.to_string()))?;
         let transport = config.transport.transport();
-        transport.check(&settings)?;
+        transport::check(&transport, &settings)?;
         let output = Output::create(path)?;
         let sidecar = match output.is_file() {
             true => Some(Output::create(&sidecar::path_for(path))?),
@@ -329,7 +330,7 @@ impl Recorder {
         }));
         let to = Rc::clone(&output);
         let put = Box::new(move |bytes: &[u8]| to.borrow_mut().put(bytes));
-        let encoder = transport.encoder(&settings);
+        let encoder = transport::encoder(&transport, &settings);
         // In a transport, the offsets of messages are not those that the encoder knows.
         let options = WriteOptions {
             code: sidecar.is_some() && transport == Transport::default(),
@@ -374,7 +375,7 @@ impl Recorder {
         };
         let mut transport = self.transport;
         if let Some(stream) = kept.gathered.take() {
-            let (bytes, carried) = transport.wrap(stream, &settings)?;
+            let (bytes, carried) = transport::wrap(&transport, stream, &settings)?;
             kept.put(&bytes);
             transport = carried;
         }

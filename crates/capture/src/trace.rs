@@ -26,7 +26,7 @@ mod repack;
 mod replay;
 mod streams;
 mod table;
-mod transport;
+pub mod transport;
 mod write;
 mod writer;
 
@@ -42,7 +42,7 @@ pub use drive::{DataGaps, DecodeError, Decoded, Tallied, Warned};
 pub use explain::{
     Columns, Explained, Explainer, Field, Item, PieceFault, PieceKind, UnknownField, Value, View,
 };
-pub use fit::{CodePart, Misfit};
+pub use fit::Misfit;
 pub use format::{Format, Settings, SettingsError, adopt};
 pub(crate) use groups::{GroupPiece, Groups, items};
 pub use growth::Growth;

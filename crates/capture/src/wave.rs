@@ -17,8 +17,8 @@ mod rvfi;
 mod tests;
 
 pub use edge::Shown;
-pub use fields::{WavePort, is_field};
 pub use find::{MapError, Plan, ingress_in};
+pub use hartrace_files::wave_port::{WavePort, is_field};
 pub use read::WaveReader;
 
 use crate::input::{Input, InputError};

@@ -17,7 +17,7 @@ use hartrace_capture::config::{Config, Origin};
 use hartrace_capture::input::{self, Input};
 use hartrace_capture::output::Output;
 use hartrace_capture::sidecar;
-use hartrace_capture::trace::{Decoded, Format, Known, Refusal, Trace};
+use hartrace_capture::trace::{Decoded, Format, Known, Refusal, Trace, transport};
 use hartrace_flow::{HartId, Image};
 use hartrace_isa::Isa;
 use hartrace_print::diagnostic::{Code as DiagnosticCode, Diagnostic, trace};
@@ -196,7 +196,7 @@ impl<'a> Session<'a> {
         let own = sidecar::find(path)?;
         let config = own.as_ref().unwrap_or(&self.config);
         let transport = config.transport.transport();
-        let opened = transport.open(Input::open(path)?, &self.config);
+        let opened = transport::unwrap(&transport, Input::open(path)?, &self.config);
         opened.map_err(|error| trace::refused(path, Refusal::Transport(error), "decode").into())
     }
 

@@ -11,6 +11,7 @@ use hartrace_capture::config::{Config, FilterError, Machine, Setting, TransportS
 use hartrace_capture::output::Output;
 use hartrace_capture::program::{code_parts, find_symbol, similar_symbols};
 use hartrace_capture::sidecar::path_for;
+use hartrace_capture::trace::transport;
 use hartrace_capture::trace::{
     self, Format, Put, Settings, TraceWriter, Transport, WriteOptions, Written,
 };
@@ -68,7 +69,7 @@ impl TraceFile {
         settings: &Settings,
     ) -> Result<TraceFile, Failure> {
         self.transport = config.transport.transport();
-        let check = self.transport.check(settings);
+        let check = transport::check(&self.transport, settings);
         check.map_err(|error| bad_transport(&error))?;
         if self.is_carried() {
             self.sink.gather();
@@ -82,7 +83,7 @@ impl TraceFile {
 
     /// The settings of the encoder for a trace with these.
     pub(crate) fn encoder(&self, settings: &Settings) -> Settings {
-        self.transport.encoder(settings)
+        transport::encoder(&self.transport, settings)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -121,7 +122,7 @@ impl TraceFile {
         sidecar.contexts = config.contexts.clone();
         sidecar.program.code = (!code.is_empty()).then(|| Setting::default(code));
         if self.is_carried() {
-            let wrapped = self.transport.wrap(self.sink.gathered(), settings);
+            let wrapped = transport::wrap(&self.transport, self.sink.gathered(), settings);
             let (bytes, transport) = wrapped.map_err(|error| bad_transport(&error))?;
             self.sink.put(&bytes);
             sidecar.transport = TransportSection::of(&transport);

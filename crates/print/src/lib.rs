@@ -31,24 +31,19 @@ pub mod compare;
 pub mod coverage;
 pub mod diagnostic;
 pub mod difference;
-pub mod dump;
-pub mod events;
 pub mod info;
 pub mod insn;
 pub mod interrupts;
-pub mod json;
 pub mod jumps;
 pub mod manual;
-pub mod memory;
 pub mod profile;
 pub mod records;
 pub mod run;
 pub mod state;
 pub mod stats;
-pub mod steps;
 pub mod summary;
 pub mod verify;
 pub mod words;
 
-pub use events::JsonEvents;
-pub use steps::JsonSteps;
+#[doc(inline)]
+pub use hartrace_lines::{JsonEvents, JsonSteps, dump, events, json, memory, steps};

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use hartrace_capture::config::{Config as Settings, Etrace};
 use hartrace_capture::input::Input;
+use hartrace_capture::trace::transport;
 use hartrace_capture::trace::{
     CoreSight, Formatter, Pib, PibWidth, RamBuffer, RamSink, Transport, read_pins, write_pins,
 };
@@ -205,9 +206,7 @@ fn opened(transport: &Transport, config: &Config, contents: Vec<u8>) -> Result<V
         ..Settings::default()
     };
     let input = Input::of(Path::new("proof"), contents);
-    let input = transport
-        .open(input, &settings)
-        .map_err(|e| e.to_string())?;
+    let input = transport::unwrap(transport, input, &settings).map_err(|e| e.to_string())?;
     input.read_all(u64::MAX >> 1).map_err(|e| e.to_string())
 }
 

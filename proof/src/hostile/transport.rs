@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hartrace_capture::config::{Config as Settings, Etrace};
 use hartrace_capture::input::Input as File;
-use hartrace_capture::trace::{CoreSight, Formatter, Pib, PibWidth, RamSink, Transport};
+use hartrace_capture::trace::{CoreSight, Formatter, Pib, PibWidth, RamSink, Transport, transport};
 use hartrace_etrace::{Config, Encapsulation, Framer, Kind, Packer, Piece, Version};
 use hartrace_flow::decode::Framing as _;
 use hartrace_isa::Xlen;
@@ -44,7 +44,11 @@ pub(super) fn open(bytes: &[u8]) -> Result<(), String> {
         etrace: Etrace::of(&config),
         ..Settings::default()
     };
-    let opened = transport.open(File::of(Path::new("hostile"), contents), &settings);
+    let opened = transport::unwrap(
+        &transport,
+        File::of(Path::new("hostile"), contents),
+        &settings,
+    );
     let stream = opened.map_err(|e| e.to_string())?;
     let stream = stream.read_all(1 << 30).map_err(|e| e.to_string())?;
     ensure(stream.len() as u64 <= 20 * size + 64, || {

@@ -5,12 +5,12 @@ use super::Settings;
 use super::passed::Switches;
 use crate::config::{Config, EtraceParameters, Filter, Ingress, Origin, Setting};
 use crate::input;
+use crate::program::CodePart;
 use hartrace_etrace as etrace;
 use hartrace_flow::filter::{FilterConfig, Input};
 use hartrace_isa::{Ext, Isa, csr};
 use hartrace_ntrace::TriggerAction::{Off, On};
 use hartrace_tandem as tandem;
-use std::path::Path;
 
 /// Codes of exceptions below this are the ones every hart has.
 const USUAL_ECAUSE: u8 = 4;
@@ -25,10 +25,6 @@ pub struct Misfit {
     /// What to change.
     pub help: &'static str,
 }
-
-/// A part of a program that may be executed: the file it is from, its first
-/// address and its size.
-pub type CodePart<'a> = (&'a Path, u64, u64);
 
 impl Settings {
     /// Checks that a decoder can follow the program. Gives what the trace will

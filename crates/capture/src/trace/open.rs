@@ -1,5 +1,6 @@
 //! An open trace: its bytes in order and the settings to read them.
 
+use super::transport;
 use super::{
     Code, Format, Guess, Known, Settings, SettingsError, Streams, TableDamage, Transport,
     TransportError, from_table,
@@ -123,7 +124,7 @@ impl Trace {
             kind if bare => return Err(Refusal::NotATrace(kind)),
             _ => {}
         }
-        transport.open(input, config).map_err(Refusal::Transport)
+        transport::unwrap(transport, input, config).map_err(Refusal::Transport)
     }
 
     /// Finds the format and the settings of a stream. Those that the

@@ -2,7 +2,6 @@
 
 mod coresight;
 mod merge;
-mod order;
 mod pib;
 mod pins;
 mod ram;
@@ -19,34 +18,16 @@ use merge::{MergeEtrace, MergeNtrace};
 use std::fmt;
 
 pub use coresight::{Deformatter, Formatter};
-pub use order::Order;
-pub use pib::{Pib, PibReader, PibWidth, PibWriter};
+pub use hartrace_files::transport::{
+    CoreSight, Order, Pib, PibWidth, RamError, RamSink, Transport, Unwrapped,
+};
+pub use pib::{PibReader, PibWriter};
 pub use pins::{read_pins, write_pins};
-pub use ram::{RamBuffer, RamError, RamSink, Unwrapped};
+pub use ram::RamBuffer;
+pub use wrap::{check, encoder, wrap};
 
 /// A dump of more is another file given by mistake.
 const MAX_DUMP: u64 = 8 << 30;
-
-/// How the bytes of a trace came into the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Transport {
-    /// Order of the bytes.
-    pub order: Order,
-    /// A circular buffer, from its start to its limit.
-    pub ram: Option<RamSink>,
-    /// Samples of pins; their order is part of it.
-    pub pib: Option<Pib>,
-    /// Frames of the CoreSight formatter, in either of these or in a plain file.
-    pub coresight: Option<CoreSight>,
-}
-
-/// Frames of the CoreSight formatter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CoreSight {
-    /// E-Trace: data packets have the id of their hart's instruction trace and so much
-    /// more, and do not say themselves what they are.
-    pub data_offset: Option<u8>,
-}
 
 /// Why a dump is no stream.
 #[derive(Debug)]
@@ -94,65 +75,67 @@ impl From<InputError> for TransportError {
     }
 }
 
-impl Transport {
-    /// The stream in a file. A plain one is not touched; another is read at
-    /// once. In a buffer that wrapped, N-Trace begins with a whole message, and so
-    /// does what may be N-Trace; E-Trace begins where a packet must start.
-    ///
-    /// # Errors
-    ///
-    /// A failing read, and a dump that is not as the registers say.
-    pub fn open(&self, input: Input, config: &Config) -> Result<Input, TransportError> {
-        if *self == Transport::default() {
-            return Ok(input);
-        }
-        if self.ram.is_some() && self.pib.is_some() {
-            return Err(TransportError::Both);
-        }
-        let format = Format::said(config);
-        let form = config.etrace.form();
-        let path = input.path().to_path_buf();
-        let mut bytes = input.read_all(MAX_DUMP)?;
-        // Frames hide what is inside.
-        let inner = format.filter(|_| self.coresight.is_none());
-        if let Some(pib) = self.pib {
-            bytes = self.pins(&bytes, pib, inner, &form);
-        } else {
-            self.order.turn(&mut bytes);
-        }
-        if let Some(ram) = self.ram {
-            bytes = unwrapped(ram, &bytes, inner, &form, self.coresight.is_some())?;
-        }
-        let Some(coresight) = self.coresight else {
-            return Ok(Input::of(&path, bytes));
-        };
-        Ok(match merged(&bytes, format, form, coresight) {
-            (stream, true) => Input::of(&path, stream).merged(),
-            (stream, false) => Input::of(&path, stream),
-        })
+/// The stream in a file. A plain one is not touched; another is read at
+/// once. In a buffer that wrapped, N-Trace begins with a whole message, and so
+/// does what may be N-Trace; E-Trace begins where a packet must start.
+///
+/// # Errors
+///
+/// A failing read, and a dump that is not as the registers say.
+pub fn unwrap(
+    transport: &Transport,
+    input: Input,
+    config: &Config,
+) -> Result<Input, TransportError> {
+    if *transport == Transport::default() {
+        return Ok(input);
     }
+    if transport.ram.is_some() && transport.pib.is_some() {
+        return Err(TransportError::Both);
+    }
+    let format = Format::said(config);
+    let form = config.etrace.form();
+    let path = input.path().to_path_buf();
+    let mut bytes = input.read_all(MAX_DUMP)?;
+    // Frames hide what is inside.
+    let inner = format.filter(|_| transport.coresight.is_none());
+    if let Some(pib) = transport.pib {
+        bytes = pins(transport, &bytes, pib, inner, &form);
+    } else {
+        transport.order.turn(&mut bytes);
+    }
+    if let Some(ram) = transport.ram {
+        bytes = unwrapped(ram, &bytes, inner, &form, transport.coresight.is_some())?;
+    }
+    let Some(coresight) = transport.coresight else {
+        return Ok(Input::of(&path, bytes));
+    };
+    Ok(match merged(&bytes, format, form, coresight) {
+        (stream, true) => Input::of(&path, stream).merged(),
+        (stream, false) => Input::of(&path, stream),
+    })
+}
 
-    /// The bytes that were sent over pins.
-    fn pins(
-        &self,
-        bytes: &[u8],
-        pib: Pib,
-        format: Option<Format>,
-        form: &Encapsulation,
-    ) -> Vec<u8> {
-        let pib = Pib {
-            order: self.order,
-            ..pib
-        };
-        if format == Some(Format::Etrace) || self.coresight.is_some() {
-            return read_pins(bytes, pib, form);
-        }
-        let mut reader = PibReader::new(pib);
-        let mut found = Vec::new();
-        reader.feed(bytes, &mut |byte| found.push(byte));
-        reader.finish(&mut |byte| found.push(byte));
-        found
+/// The bytes that were sent over pins.
+fn pins(
+    transport: &Transport,
+    bytes: &[u8],
+    pib: Pib,
+    format: Option<Format>,
+    form: &Encapsulation,
+) -> Vec<u8> {
+    let pib = Pib {
+        order: transport.order,
+        ..pib
+    };
+    if format == Some(Format::Etrace) || transport.coresight.is_some() {
+        return read_pins(bytes, pib, form);
     }
+    let mut reader = PibReader::new(pib);
+    let mut found = Vec::new();
+    reader.feed(bytes, &mut |byte| found.push(byte));
+    reader.finish(&mut |byte| found.push(byte));
+    found
 }
 
 /// The contents of a circular buffer in their order. The rest of a message at the start
@@ -222,9 +205,7 @@ mod tests {
 
     fn opened(transport: &Transport, bytes: &[u8]) -> Result<Vec<u8>, TransportError> {
         let input = Input::of(Path::new("t"), bytes.to_vec());
-        Ok(transport
-            .open(input, &Config::default())?
-            .read_all(1 << 20)?)
+        Ok(unwrap(transport, input, &Config::default())?.read_all(1 << 20)?)
     }
 
     #[test]
@@ -317,7 +298,7 @@ mod tests {
                 ..Transport::default()
             };
             let input = Input::of(Path::new("t"), formatter.finish());
-            let input = transport.open(input, &config).unwrap();
+            let input = unwrap(&transport, input, &config).unwrap();
             assert!(input.is_merged());
             let stream = input.read_all(1 << 20).unwrap();
             let found = found(merged, &stream);
@@ -349,7 +330,7 @@ mod tests {
             ..Transport::default()
         };
         let input = Input::of(Path::new("t"), formatter.finish());
-        let stream = transport.open(input, &config).unwrap();
+        let stream = unwrap(&transport, input, &config).unwrap();
         let stream = stream.read_all(1 << 20).unwrap();
         let mut framer = etrace::Framer::of(Encapsulation::MERGED);
         let (mut rest, mut lost, mut first) = (&stream[..], Vec::new(), 0);
@@ -389,7 +370,7 @@ mod tests {
                 ..Transport::default()
             };
             let input = Input::of(Path::new("t"), buffer.dump().to_vec());
-            let stream = transport.open(input, &config).unwrap();
+            let stream = unwrap(&transport, input, &config).unwrap();
             let stream = stream.read_all(1 << 20).unwrap();
             let found = found(form, &stream);
             let numbers: Vec<u8> = found.iter().map(|packet| packet.2).collect();

@@ -1,8 +1,9 @@
 //! Finds the signals of a port among the variables of a waveform.
 
-use super::fields::{Block, CSR_PARTS, Rvfi, WavePort, csr_field};
+use super::fields::{Block, Rvfi};
 use super::names::{Hints, Place, clock_rank, place, reset_level};
 use crate::config::Wave;
+use hartrace_files::wave_port::{CSR_PARTS, WavePort, csr_field};
 use hartrace_flow::order;
 use hartrace_isa::{Xlen, csr};
 use hartrace_wave::{Header, Var, Watch, Watched, WaveError, WaveFormat, read_header};

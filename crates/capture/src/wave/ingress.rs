@@ -1,8 +1,9 @@
 //! The trace ingress port (E-Trace chapter 4), and that of CVA6.
 
 use super::edge::{At, Fault, Show, Shown};
-use super::fields::{Block, WavePort};
+use super::fields::Block;
 use super::find::{Bits, Lane, Plan};
+use hartrace_files::wave_port::WavePort;
 use hartrace_flow::{Context, Ctype, Ingress, Mode, Trigger};
 use hartrace_isa::Itype;
 use hartrace_logs::LineErrorKind;

@@ -1,6 +1,6 @@
 //! What the name of a variable means.
 
-use super::fields::{WavePort, csr_field};
+use hartrace_files::wave_port::{WavePort, csr_field};
 
 /// Where a variable belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]

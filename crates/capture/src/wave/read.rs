@@ -1,10 +1,10 @@
 //! Reads a port at every edge of its clock.
 
 use super::edge::{At, Show, Shown};
-use super::fields::WavePort;
 use super::find::Plan;
 use super::ingress::IngressPort;
 use super::rvfi::RvfiPort;
+use hartrace_files::wave_port::WavePort;
 use hartrace_logs::{LineError, LineErrorKind, Moment};
 use hartrace_wave::{Reader, Sample, WaveError};
 use std::sync::Arc;

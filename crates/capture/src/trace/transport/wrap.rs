@@ -21,94 +21,92 @@ const NTRACE_ID: u8 = 1;
 /// The ids of sources; those above are reserved.
 const IDS: std::ops::RangeInclusive<u16> = 1..=111;
 
-impl Transport {
-    /// The settings of the encoder whose stream [`Transport::wrap`] takes: frames keep
-    /// sources apart, so that its packets need not say whose they are.
-    #[must_use]
-    pub fn encoder(&self, settings: &Settings) -> Settings {
-        let mut settings = settings.clone();
-        if self.coresight.is_some() {
-            settings.merge();
-        }
-        settings
+/// The settings of the encoder whose stream [`wrap`] takes: frames keep
+/// sources apart, so that its packets need not say whose they are.
+#[must_use]
+pub fn encoder(transport: &Transport, settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    if transport.coresight.is_some() {
+        settings.merge();
     }
+    settings
+}
 
-    /// Whether a trace with these settings can be put into it.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot.
-    pub fn check(&self, settings: &Settings) -> Result<(), TransportError> {
-        if self.ram.is_some() && self.pib.is_some() {
-            return Err(TransportError::Both);
-        }
-        let Settings::Etrace(config) = settings else {
-            let tandem = matches!(settings, Settings::Tandem(_)) && *self != Transport::default();
-            return if tandem {
-                Err(TransportError::Tandem)
-            } else {
-                Ok(())
-            };
-        };
-        let Some(CoreSight { data_offset }) = self.coresight else {
-            return Ok(());
-        };
-        let form = &config.encapsulation;
-        if !IDS.contains(&form.src_id) {
-            return Err(TransportError::Ids);
-        }
-        match config.data.is_some() && data_offset.is_none() && !form.has_kinds() {
-            true => Err(TransportError::NoKinds),
-            false => Ok(()),
-        }
+/// Whether a trace with these settings can be put into it.
+///
+/// # Errors
+///
+/// Why it cannot.
+pub fn check(transport: &Transport, settings: &Settings) -> Result<(), TransportError> {
+    if transport.ram.is_some() && transport.pib.is_some() {
+        return Err(TransportError::Both);
     }
+    let Settings::Etrace(config) = settings else {
+        let tandem = matches!(settings, Settings::Tandem(_)) && *transport != Transport::default();
+        return if tandem {
+            Err(TransportError::Tandem)
+        } else {
+            Ok(())
+        };
+    };
+    let Some(CoreSight { data_offset }) = transport.coresight else {
+        return Ok(());
+    };
+    let form = &config.encapsulation;
+    if !IDS.contains(&form.src_id) {
+        return Err(TransportError::Ids);
+    }
+    match config.data.is_some() && data_offset.is_none() && !form.has_kinds() {
+        true => Err(TransportError::NoKinds),
+        false => Ok(()),
+    }
+}
 
-    /// What a file holds of a stream, and the transport with the registers that its
-    /// buffer then has.
-    ///
-    /// # Errors
-    ///
-    /// As [`Transport::check`]; registers that make no sense, and ids of harts that are
-    /// not those of sources.
-    pub fn wrap(
-        &self,
-        stream: Vec<u8>,
-        settings: &Settings,
-    ) -> Result<(Vec<u8>, Transport), TransportError> {
-        self.check(settings)?;
-        let mut bytes = match (self.coresight, settings) {
-            (None, _) => stream,
-            (Some(coresight), Settings::Etrace(config)) => {
-                frames(&stream, config.encapsulation, coresight)?
-            }
-            (Some(_), _) => {
-                let mut formatter = Formatter::new(FRAMES);
-                formatter.put(NTRACE_ID, &stream);
-                formatter.finish()
-            }
+/// What a file holds of a stream, and the transport with the registers that its
+/// buffer then has.
+///
+/// # Errors
+///
+/// As [`check`]; registers that make no sense, and ids of harts that are
+/// not those of sources.
+pub fn wrap(
+    transport: &Transport,
+    stream: Vec<u8>,
+    settings: &Settings,
+) -> Result<(Vec<u8>, Transport), TransportError> {
+    check(transport, settings)?;
+    let mut bytes = match (transport.coresight, settings) {
+        (None, _) => stream,
+        (Some(coresight), Settings::Etrace(config)) => {
+            frames(&stream, config.encapsulation, coresight)?
+        }
+        (Some(_), _) => {
+            let mut formatter = Formatter::new(FRAMES);
+            formatter.put(NTRACE_ID, &stream);
+            formatter.finish()
+        }
+    };
+    let is_ntrace = matches!(settings, Settings::Ntrace(_)) && transport.coresight.is_none();
+    let mut put = *transport;
+    if let Some(pib) = transport.pib {
+        let order = transport.order;
+        let pib = Pib { order, ..pib };
+        let samples = match is_ntrace {
+            true => messages(&bytes, pib),
+            false => write_pins(&bytes, pib),
         };
-        let is_ntrace = matches!(settings, Settings::Ntrace(_)) && self.coresight.is_none();
-        let mut transport = *self;
-        if let Some(pib) = self.pib {
-            let order = self.order;
-            let pib = Pib { order, ..pib };
-            let samples = match is_ntrace {
-                true => messages(&bytes, pib),
-                false => write_pins(&bytes, pib),
-            };
-            return Ok((samples, transport));
-        }
-        if let Some(ram) = self.ram {
-            let idle = if is_ntrace { ntrace::IDLE } else { 0 };
-            let mut buffer = RamBuffer::new(ram, idle).map_err(TransportError::Ram)?;
-            buffer.write(&bytes);
-            buffer.flush();
-            transport.ram = Some(buffer.registers());
-            bytes = buffer.dump().to_vec();
-        }
-        self.order.turn(&mut bytes);
-        Ok((bytes, transport))
+        return Ok((samples, put));
     }
+    if let Some(ram) = transport.ram {
+        let idle = if is_ntrace { ntrace::IDLE } else { 0 };
+        let mut buffer = RamBuffer::new(ram, idle).map_err(TransportError::Ram)?;
+        buffer.write(&bytes);
+        buffer.flush();
+        put.ram = Some(buffer.registers());
+        bytes = buffer.dump().to_vec();
+    }
+    transport.order.turn(&mut bytes);
+    Ok((bytes, put))
 }
 
 /// Packets of the merged form in frames, each source with its id.

@@ -1,5 +1,6 @@
 use super::super::testing::message;
 use super::*;
+use crate::trace::{Order, PibWidth};
 use hartrace_flow::decode::Framing as _;
 use hartrace_ntrace::{Body, Framer, Layout, Message, Piece, Sync};
 use hartrace_testkit::Random;

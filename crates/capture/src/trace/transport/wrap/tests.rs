@@ -45,7 +45,7 @@ fn recorded(text: &str, transport: &Transport, rounds: u64) -> Recorded {
     let format = Format::said(&config).unwrap();
     let full = config.clone().over(Config::defaults());
     let settings = format.settings(&full, Xlen::Rv64).unwrap();
-    let encoder = transport.encoder(&settings);
+    let encoder = encoder(transport, &settings);
     let harts = if encoder.has_sources() { 3 } else { 1 };
     let port = settings.port(full.ingress).port(Isa::RV64GC);
     let (mut stream, mut pcs) = (Vec::new(), vec![Vec::new(); harts]);
@@ -176,7 +176,7 @@ fn every_transport_there_and_back() {
                 None => &plain,
                 Some(_) => &framed,
             };
-            let wrapped = transport.wrap(traced.stream.clone(), &traced.settings);
+            let wrapped = wrap(&transport, traced.stream.clone(), &traced.settings);
             let (file, read) = match wrapped {
                 // The last form has no ids.
                 Err(TransportError::Ids) if traced.config.etrace.form().src_id == 0 => continue,
@@ -206,7 +206,7 @@ fn a_buffer_holds_the_end() {
                     coresight,
                     ..Transport::default()
                 };
-                let wrapped = transport.wrap(traced.stream.clone(), &traced.settings);
+                let wrapped = wrap(&transport, traced.stream.clone(), &traced.settings);
                 let (file, read) = match wrapped {
                     Err(TransportError::Ids) if traced.config.etrace.form().src_id == 0 => continue,
                     wrapped => wrapped.unwrap(),
@@ -238,13 +238,13 @@ fn what_a_transport_cannot_hold() {
     };
     let etrace = |text: &str| settings(&format!("[trace]\nformat = \"etrace\"\n{text}"));
     let refused = |transport: Transport, settings: &Settings| {
-        let error = transport.wrap(Vec::new(), settings).unwrap_err();
+        let error = wrap(&transport, Vec::new(), settings).unwrap_err();
         error.to_string()
     };
     assert!(refused(frames, &etrace("")).contains("src_id"));
     let tandem = settings("[trace]\nformat = \"tandem\"\n");
     assert!(refused(frames, &tandem).contains("tandem"));
-    assert!(Transport::default().wrap(vec![1], &tandem).is_ok());
+    assert!(wrap(&Transport::default(), vec![1], &tandem).is_ok());
     let both = Transport {
         pib: Some(Pib::new(PibWidth::Four)),
         ram: Some(RamSink::from_registers(0, 4, 0)),

@@ -135,7 +135,7 @@ impl Ingress {
     /// The port before an encoder that needs this one: settings not given in
     /// `[ingress]` are as the encoder needs them.
     #[must_use]
-    pub(crate) fn for_encoder(self, port: &PortConfig) -> Ingress {
+    pub fn for_encoder(self, port: &PortConfig) -> Ingress {
         Ingress {
             itype_width: said(self.itype_width, port.itype_width),
             table: said(self.table, port.table),

@@ -324,7 +324,7 @@ pub(super) fn integer(value: &Value<'_>) -> Option<u64> {
 }
 
 /// The candidate that is a typing mistake away, if there is one.
-pub(crate) fn nearest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
+pub fn nearest(name: &str, candidates: &[&'static str]) -> Option<&'static str> {
     let name = name.to_lowercase();
     candidates
         .iter()

@@ -138,7 +138,7 @@ pub fn is_stdin(path: &Path) -> bool {
 }
 
 /// Why [`Input::chunks`] ended before the end.
-pub(crate) enum Halt {
+pub enum Halt {
     /// Nobody wants more.
     Ended,
     /// A failing read.
@@ -169,19 +169,19 @@ impl Input {
 
     /// The same where a transport has put the packets of several sources together
     /// ([`hartrace_etrace::Encapsulation::MERGED`]).
-    pub(crate) fn merged(mut self) -> Input {
+    pub fn merged(mut self) -> Input {
         self.merged = true;
         self
     }
 
     /// Whether it is.
-    pub(crate) const fn is_merged(&self) -> bool {
+    pub const fn is_merged(&self) -> bool {
         self.merged
     }
 
     /// Bytes that are made while they are read, of what `path` holds.
     #[must_use]
-    pub(crate) fn from_reader(path: &Path, reader: Box<dyn Read + Send>) -> Input {
+    pub fn from_reader(path: &Path, reader: Box<dyn Read + Send>) -> Input {
         Input {
             path: path.to_path_buf(),
             size: None,
@@ -301,7 +301,7 @@ impl Input {
     /// # Errors
     ///
     /// A failing read.
-    pub(crate) fn hashed(self, mut take: impl FnMut(&[u8])) -> Result<(u64, Digest), InputError> {
+    pub fn hashed(self, mut take: impl FnMut(&[u8])) -> Result<(u64, Digest), InputError> {
         let (mut hasher, mut bytes) = (Hasher::new(), 0);
         self.chunks(|chunk| {
             hasher.update(chunk);

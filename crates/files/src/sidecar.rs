@@ -106,7 +106,7 @@ impl ProgramState {
 
 /// The sidecar of a file of this format and version, and the programs with
 /// their content.
-pub(crate) fn sidecar_of<'a>(
+pub fn sidecar_of<'a>(
     trace: &Path,
     (format, version): (&str, &str),
     program: &Program,

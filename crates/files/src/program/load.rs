@@ -9,7 +9,6 @@ use crate::detect::{HEAD, Kind, apparent};
 use crate::elf_info::{ElfError, ElfInfo, ElfKind};
 use crate::input::{Contents, Input, InputError};
 use crate::sidecar::{self, Mismatch};
-use crate::trace::CodePart;
 use hartrace_flow::{Image, ImageError, SpaceId, boot, elf_bias};
 use hartrace_isa::{Ext, Isa, Xlen};
 use std::fmt;
@@ -457,6 +456,10 @@ pub fn check_against(elf: &[Elf], sidecar: &Config) -> Result<(), ProgramError> 
     }
     Ok(())
 }
+
+/// A part of a program that may be executed: the file it is from, its first
+/// address and its size.
+pub type CodePart<'a> = (&'a Path, u64, u64);
 
 /// What may be executed of the programs.
 pub fn code_parts<'a>(elf: &'a [Elf], raw: &'a [Raw]) -> impl Iterator<Item = CodePart<'a>> {

@@ -22,7 +22,7 @@ const FULL: usize = 1 << 16;
 /// ```
 /// use hartrace_flow::{Effects, HartId, Insn, Observer, Step};
 /// use hartrace_isa::Isa;
-/// use hartrace_print::JsonSteps;
+/// use hartrace_lines::JsonSteps;
 ///
 /// let mut text = Vec::new();
 /// let mut steps = JsonSteps::new(Isa::RV64GC, true, &mut text);

@@ -90,10 +90,20 @@ macro_rules! section {
         $(sections { $($(#[$subdoc:meta])* $sub:ident: $subtype:ty;)+ })?
     ) => {
         $(#[$about])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[derive(Debug, Default, PartialEq, Eq)]
         pub struct $name {
             $($(#[$doc])* pub $key: Option<crate::config::value::Setting<$type>>,)+
             $($($(#[$subdoc])* pub $sub: $subtype,)+)?
+        }
+
+        // What is derived is inlined, and so compiled again in every crate that has it.
+        impl Clone for $name {
+            fn clone(&self) -> $name {
+                $name {
+                    $($key: self.$key.clone(),)+
+                    $($($sub: self.$sub.clone(),)+)?
+                }
+            }
         }
 
         impl $name {

@@ -5,7 +5,7 @@ use super::read::{Problem, Reader, Value};
 use super::section::{some, value};
 use super::value::Named;
 use super::write::quote;
-use crate::trace::{CoreSight, Order, Pib, PibWidth, RamSink, Transport};
+use crate::transport::{CoreSight, Order, Pib, PibWidth, RamSink, Transport};
 
 const ORDERS: Named<Order> = &[
     ("plain", Order::Plain),

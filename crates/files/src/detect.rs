@@ -3,7 +3,7 @@
 use crate::code_history;
 use crate::config::{FORMATS, Form};
 use crate::records::{BOM, SCHEMA};
-use crate::wave::WavePort;
+use crate::wave_port::WavePort;
 use hartrace_ctr::dump::DumpReader;
 use hartrace_etrace::is_framed;
 use hartrace_logs::LogFormat;
@@ -164,7 +164,7 @@ pub fn detect(head: &[u8]) -> Kind {
 
 /// The same without a look at what a stream of a trace is made of; `None` for what may be
 /// one, of any format.
-pub(crate) fn apparent(head: &[u8]) -> Option<Kind> {
+pub fn apparent(head: &[u8]) -> Option<Kind> {
     if head.is_empty() {
         return Some(Kind::Empty);
     }

@@ -28,12 +28,13 @@ impl Order {
     /// that is cut at the end stays as it is.
     ///
     /// ```
-    /// use hartrace_capture::trace::Order;
+    /// use hartrace_files::transport::Order;
     ///
     /// let mut dump = [0x1d, 0xd0, 0x70, 0xff, 0xff];
     /// Order::Swapped32.turn(&mut dump);
     /// assert_eq!(dump, [0xff, 0x70, 0xd0, 0x1d, 0xff]);
     /// ```
+    #[inline]
     pub fn turn(self, bytes: &mut [u8]) {
         for word in bytes.chunks_exact_mut(self.word()) {
             word.reverse();

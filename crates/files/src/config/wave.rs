@@ -4,7 +4,7 @@ use super::read::{Problem, Reader, Value};
 use super::section::Section;
 use super::value::{Named, Setting};
 use super::write::{Writer, quote};
-use crate::wave::{WavePort, is_field};
+use crate::wave_port::{WavePort, is_field};
 use hartrace_wave::Edge;
 use std::collections::BTreeMap;
 use std::fmt;

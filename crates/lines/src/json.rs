@@ -25,7 +25,7 @@ impl fmt::Display for Hex {
 
 /// How durations are spread.
 #[derive(Serialize)]
-pub(crate) struct Span {
+pub struct Span {
     min: u64,
     p50: u64,
     p90: u64,

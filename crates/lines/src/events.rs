@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 /// ```
 /// use hartrace_flow::{Consumer, Event, Exit, HartId, Image, Run, SpaceId};
 /// use hartrace_isa::Isa;
-/// use hartrace_print::JsonEvents;
+/// use hartrace_lines::JsonEvents;
 ///
 /// let mut image = Image::new();
 /// image.add_raw(SpaceId::FIRST, 0x1000, &[0x13, 0, 0, 0, 0x01, 0], Isa::RV32GC);

@@ -11,8 +11,8 @@ pub use debug::DebugFile;
 pub use identity::Identity;
 pub(crate) use identity::first_difference;
 pub use load::{
-    Code, Elf, Program, ProgramError, Raw, Remark, add_boot_code, check_against, check_width,
-    code_parts, read_named,
+    Code, CodePart, Elf, Program, ProgramError, Raw, Remark, add_boot_code, check_against,
+    check_width, code_parts, read_named,
 };
 
 pub(crate) use symbols::symbol_at;
@@ -24,7 +24,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The largest program that is read, in bytes. The largest known have debug
 /// information of a few hundred megabytes.
-pub(crate) const MAX_PROGRAM: u64 = 1 << 30;
+pub const MAX_PROGRAM: u64 = 1 << 30;
 
 /// An ELF file.
 #[derive(Clone, Debug, PartialEq, Eq)]

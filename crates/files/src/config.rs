@@ -118,7 +118,7 @@ pub(crate) use log::FORMATS;
 pub use log::{Log, LogColumns};
 pub use ntrace::{Ntrace, Registers};
 pub use program::{Program, Trace};
-pub(crate) use read::nearest;
+pub use read::nearest;
 pub use read::{ConfigError, Problem};
 pub use tandem::{Tandem, TandemStyle, TandemVersion};
 pub use transport::TransportSection;

@@ -28,6 +28,9 @@ pub struct Dump {
     form: DumpForm,
     /// The line that is being made.
     line: String,
+    /// The lines of a piece. Only this is written to what may be any writer, so that the rest
+    /// is compiled once.
+    text: Vec<u8>,
 }
 
 impl Dump {
@@ -38,6 +41,7 @@ impl Dump {
             format,
             form,
             line: String::new(),
+            text: Vec::new(),
         }
     }
 
@@ -77,17 +81,27 @@ impl Dump {
         bytes: &[u8],
         out: &mut impl Write,
     ) -> io::Result<()> {
+        self.print(piece, bytes)?;
+        out.write_all(&self.text)
+    }
+
+    /// Makes the text of a piece.
+    fn print(&mut self, piece: &Explained, bytes: &[u8]) -> io::Result<()> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
         match (self.form, self.format.columns()) {
-            (DumpForm::Text, _) => self.line(piece, bytes, out),
-            (DumpForm::Json, _) => json::line(&Object::new(self.format, piece, bytes), out),
-            (_, Columns::Fields) if piece.kind == PieceKind::Unit => rows(piece, bytes, out),
-            (_, Columns::Fields) => self.line(piece, bytes, out),
-            (_, columns) => byte_lines(piece, bytes, columns, out),
+            (DumpForm::Text, _) => self.line(piece, bytes, &mut text)?,
+            (DumpForm::Json, _) => json::line(&Object::new(self.format, piece, bytes), &mut text)?,
+            (_, Columns::Fields) if piece.kind == PieceKind::Unit => rows(piece, bytes, &mut text)?,
+            (_, Columns::Fields) => self.line(piece, bytes, &mut text)?,
+            (_, columns) => byte_lines(piece, bytes, columns, &mut text)?,
         }
+        self.text = text;
+        Ok(())
     }
 
     /// One line.
-    fn line(&mut self, piece: &Explained, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    fn line(&mut self, piece: &Explained, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
         // Writing to memory does not fail.
@@ -202,7 +216,7 @@ fn byte_lines(
     piece: &Explained,
     bytes: &[u8],
     columns: Columns,
-    out: &mut impl Write,
+    out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let last = bytes.len().saturating_sub(1);
     for (i, byte) in bytes.iter().enumerate() {
@@ -238,7 +252,7 @@ fn byte_lines(
 
 /// One line for each field of a group, as in the tables of the specification's
 /// examples. Fields that share a byte share a line.
-fn rows(piece: &Explained, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+fn rows(piece: &Explained, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
     for Item {
         bytes: (start, length),
         fields,

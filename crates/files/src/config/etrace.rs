@@ -264,7 +264,7 @@ impl Etrace {
 
     /// How packets are encapsulated, as far as it is given.
     #[must_use]
-    pub(crate) fn form(&self) -> Encapsulation {
+    pub fn form(&self) -> Encapsulation {
         let base = match value(&self.profile, Profile::default()) {
             Profile::Specification => Encapsulation::default(),
             Profile::Pulp => Config::pulp(Xlen::Rv64).encapsulation,

@@ -5,7 +5,7 @@ use super::read::{Reader, Value};
 use super::value::Named;
 use super::write::quote;
 use crate::detect::Kind;
-use crate::wave::WavePort;
+use crate::wave_port::WavePort;
 use hartrace_logs::{Column, Columns, ColumnsError, LogFormat};
 use toml::de::DeValue;
 
