@@ -19,6 +19,7 @@ mod accesses;
 mod aids;
 mod ambiguity;
 mod modes;
+mod pending;
 mod source;
 mod support;
 mod times;

@@ -77,6 +77,7 @@ use crate::Config;
 mod data;
 mod events;
 mod hart;
+mod map;
 mod modal;
 mod out;
 mod prediction;

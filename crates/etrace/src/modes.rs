@@ -4,6 +4,7 @@
 mod effects;
 pub(crate) mod predictor;
 pub(crate) mod returns;
+mod state;
 pub(crate) mod targets;
 pub(crate) mod vectors;
 

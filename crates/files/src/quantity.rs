@@ -7,7 +7,7 @@ use crate::program::parse_address;
 /// thousands, millions and so on.
 ///
 /// ```
-/// use hartrace_capture::quantity::parse_count;
+/// use hartrace_files::quantity::parse_count;
 ///
 /// assert_eq!(parse_count("10M"), Some(10_000_000));
 /// assert_eq!(parse_count("0x10"), Some(16));
@@ -22,7 +22,7 @@ pub fn parse_count(text: &str) -> Option<u64> {
 /// are understood too.
 ///
 /// ```
-/// use hartrace_capture::quantity::parse_size;
+/// use hartrace_files::quantity::parse_size;
 ///
 /// assert_eq!(parse_size("256M"), Some(256 << 20));
 /// assert_eq!(parse_size("4KiB"), Some(4096));

@@ -2,7 +2,7 @@
 //! reader.
 //!
 //! ```
-//! use hartrace_capture::records::{Form, SnapshotReader};
+//! use hartrace_files::records::{Form, SnapshotReader};
 //! use hartrace_ctr::{Config, Ctr, dump};
 //! use hartrace_flow::HartId;
 //!

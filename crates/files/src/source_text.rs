@@ -21,7 +21,7 @@ impl SourceDir {
     /// From what was typed: `OLD=NEW` or a folder.
     ///
     /// ```
-    /// use hartrace_capture::source_text::SourceDir;
+    /// use hartrace_files::source_text::SourceDir;
     /// use std::path::PathBuf;
     ///
     /// let found = SourceDir::parse("/build=src").candidates("/build/a/b.c");

@@ -8,6 +8,7 @@ use crate::{Access, AccessKind, Context, HartId, Mode};
 
 mod data;
 mod kinds;
+mod loads;
 mod pass;
 mod port;
 mod run;

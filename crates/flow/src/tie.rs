@@ -25,10 +25,10 @@ mod waiting;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use self::plans::{Code, RunPlans, SlicePlans, are_expected, assign};
+use self::plans::{Code, Held, RunPlans, SlicePlans, are_expected, assign};
 pub use self::runs::TiedRuns;
 use self::runs::{Accesses, with_insns};
-use self::waiting::{Hart, Held, is_sync, space_of};
+use self::waiting::{Hart, is_sync, space_of};
 use crate::plain_access::in_slices;
 use crate::{
     Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, PlainAccesses,

@@ -20,8 +20,7 @@ use hartrace_isa::{Isa, Xlen};
 
 use crate::config::{Config, ConfigError};
 use crate::devices::Entropy;
-use crate::fdt::{Chosen, TreeError, with_chosen};
-use crate::machine::tree;
+use crate::fdt::{Chosen, TreeError, tree, with_chosen};
 use crate::memory::Region;
 use crate::program::{Program, Segment};
 

@@ -3,10 +3,12 @@
 
 mod counters;
 mod envcfg;
+mod outside;
 mod records;
 mod stateen;
 
-pub(crate) use counters::merge;
+use counters::merge;
+pub(crate) use outside::set_csr;
 
 use hartrace_flow::Mode;
 use hartrace_isa::{Ext, Isa, Xlen, csr};

@@ -14,7 +14,7 @@ mod stack;
 mod tentative;
 
 use frame::collects;
-pub(crate) use frame::{Fault, Frame, Report};
+pub(crate) use frame::{Fault, Frame};
 
 use hartrace_flow::{HartId, Insn, Observer, Step, Straight, Wants};
 
@@ -28,6 +28,7 @@ use crate::memory::PAGE;
 use crate::mmu::Tlb;
 use crate::notes::Pen;
 use crate::pieces::Whose;
+use crate::report::Report;
 use crate::system::Tried;
 use crate::width::Width;
 

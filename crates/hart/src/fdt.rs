@@ -18,6 +18,7 @@
 //! ```
 
 mod read;
+mod tree;
 mod virt;
 
 use hartrace_flow::boot;
@@ -25,6 +26,7 @@ use hartrace_isa::Xlen;
 
 pub use read::TreeError;
 pub(crate) use read::with_chosen;
+pub(crate) use tree::tree;
 pub(crate) use virt::{Chosen, Virt};
 
 /// Where the boot ROM lies, and where harts start.

@@ -25,6 +25,7 @@ mod compare;
 mod convert;
 mod fast;
 mod format;
+mod host;
 mod multiply;
 mod round;
 #[cfg(test)]
@@ -38,7 +39,7 @@ pub use convert::{
 pub use format::{F16, F32, F64, Format, boxed, unboxed};
 pub use round::{Flags, Round};
 
-use fast::Exact;
+use host::Exact;
 
 /// Takes what the host computed, if it could.
 ///

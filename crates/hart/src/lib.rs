@@ -120,6 +120,7 @@ mod pieces;
 mod pmp;
 mod processes;
 mod program;
+mod report;
 mod row;
 mod system;
 #[cfg(test)]

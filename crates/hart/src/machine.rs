@@ -9,7 +9,6 @@ mod turns;
 mod watch;
 
 pub use load::LoadError;
-pub(crate) use load::tree;
 
 use core::fmt;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use hartrace_flow::{Context, HartId, Mode, News, Observer, Straight, Straights};
 use crate::blocks::Blocks;
 use crate::changes::Collected;
 use crate::code::Code;
-use crate::exec::Report;
+use crate::report::Report;
 
 /// Pieces that are handed over together: few enough to stay in the cache.
 const MOST: usize = 256;

@@ -7,9 +7,9 @@ use hartrace_isa::{Itype, Op, Xlen, csr};
 use crate::bus::Bus;
 use crate::code::Micro;
 use crate::cpu::{Cpu, Exception, SINK, cause, status};
-use crate::exec::Report;
 use crate::hart::Hart;
 use crate::mmu::Tlb;
+use crate::report::Report;
 
 /// Executes the system instruction at pc. It retires, or an exception comes
 /// back and nothing has happened.

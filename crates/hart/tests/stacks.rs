@@ -98,7 +98,7 @@ impl<S: Observer> Observer for Both<'_, S> {
 /// Runs a program and compares every so many instructions; how many snapshots
 /// were compared as a whole, and how many were cut.
 fn compare(name: &str, version: Version, depth: u16, every: u64) -> (u64, u64) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../programs/");
     let file = std::fs::read([folder, name].concat()).unwrap();
     let xlen = if name.contains("rv32") {
         Xlen::Rv32

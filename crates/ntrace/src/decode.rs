@@ -6,6 +6,7 @@
 //! message says. A contradiction makes a gap, and the source waits for its next
 //! full address.
 
+mod end;
 mod source;
 mod stretch;
 mod sync;

@@ -18,7 +18,7 @@ pub use write::{Kind, Scope, Sections, Start, Written, write_start};
 
 use crate::bytes::Bytes;
 use crate::header::{Body, Scopes, split_range};
-use crate::reader::{Take, Watch};
+use crate::watch::{Take, Watch};
 use crate::{Header, Var, WaveError};
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@ mod types;
 
 use self::types::Types;
 use crate::bytes::Bytes;
-use crate::header::{Body, Scopes};
-use crate::reader::{Board, Part, Take, Watch};
+use crate::header::{Body, Leaf, Scopes};
+use crate::watch::{Board, Part, Take, Watch};
 use crate::{Header, Var, WaveError};
 use std::sync::Arc;
 
@@ -36,35 +36,8 @@ const LINKAGE: u8 = 21;
 /// Most bits of a variable.
 const MAX_WIDTH: u64 = 1 << 20;
 
-/// What a scalar is, and so how its value is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Leaf {
-    /// No variable has it.
-    #[default]
-    None,
-    /// `std_ulogic`: a byte for each of nine levels.
-    Logic,
-    /// An enumeration: a byte for so many bits.
-    Enum(u8),
-    /// An integer or a physical value of so many bits: a signed number.
-    Integer(u8),
-    /// A real number: eight bytes.
-    Real,
-}
-
 /// The nine levels of `std_ulogic` in their order.
 const LEVELS: &[u8; 9] = b"ux01zwlh-";
-
-impl Leaf {
-    /// Its bits; 0 if it is not made of bits.
-    const fn width(self) -> u32 {
-        match self {
-            Leaf::None | Leaf::Real => 0,
-            Leaf::Logic => 1,
-            Leaf::Enum(bits) | Leaf::Integer(bits) => bits as u32,
-        }
-    }
-}
 
 /// Reads a section's start: its name and four zero bytes.
 fn section<'a>(bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {

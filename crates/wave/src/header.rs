@@ -1,55 +1,6 @@
 //! The variables of a waveform.
 
-use crate::{WaveError, fst, ghw, vcd};
 use std::sync::Arc;
-
-/// A format of waveforms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WaveFormat {
-    /// Value change dump: text (IEEE 1364, 18).
-    Vcd,
-    /// The format of GTKWave.
-    Fst,
-    /// The format of GHDL.
-    Ghw,
-}
-
-impl WaveFormat {
-    /// All of them.
-    pub const ALL: [WaveFormat; 3] = [WaveFormat::Vcd, WaveFormat::Fst, WaveFormat::Ghw];
-
-    /// The word by which it is chosen.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            WaveFormat::Vcd => "vcd",
-            WaveFormat::Fst => "fst",
-            WaveFormat::Ghw => "ghw",
-        }
-    }
-
-    /// What people call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            WaveFormat::Vcd => "VCD waveform",
-            WaveFormat::Fst => "FST waveform",
-            WaveFormat::Ghw => "GHW waveform",
-        }
-    }
-
-    /// The format of a file that starts with `head`; `None` if it is none of them.
-    #[must_use]
-    pub fn detect(head: &[u8]) -> Option<WaveFormat> {
-        if head.starts_with(ghw::MAGIC) {
-            return Some(WaveFormat::Ghw);
-        }
-        if fst::is_fst(head) {
-            return Some(WaveFormat::Fst);
-        }
-        vcd::is_vcd(head).then_some(WaveFormat::Vcd)
-    }
-}
 
 /// A variable of bits. Those of text or real numbers are not shown.
 #[derive(Clone, Copy, Debug)]
@@ -84,16 +35,43 @@ pub(crate) enum Body {
         start: u64,
     },
     Fst {
-        /// The length of each signal in bits; 0 for texts, and [`fst::REAL`].
+        /// The length of each signal in bits; 0 for texts, and [`fst::REAL`](crate::fst).
         lengths: Vec<u32>,
     },
     Ghw {
         /// Bytes of the header.
         start: u64,
         /// What each signal is, from number 1 on.
-        kinds: Vec<ghw::Leaf>,
+        kinds: Vec<Leaf>,
         big_endian: bool,
     },
+}
+
+/// What a scalar of a GHW file is, and so how its value is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Leaf {
+    /// No variable has it.
+    #[default]
+    None,
+    /// `std_ulogic`: a byte for each of nine levels.
+    Logic,
+    /// An enumeration: a byte for so many bits.
+    Enum(u8),
+    /// An integer or a physical value of so many bits: a signed number.
+    Integer(u8),
+    /// A real number: eight bytes.
+    Real,
+}
+
+impl Leaf {
+    /// Its bits; 0 if it is not made of bits.
+    pub(crate) const fn width(self) -> u32 {
+        match self {
+            Leaf::None | Leaf::Real => 0,
+            Leaf::Logic => 1,
+            Leaf::Enum(bits) | Leaf::Integer(bits) => bits as u32,
+        }
+    }
 }
 
 impl Header {
@@ -102,36 +80,6 @@ impl Header {
             exponent,
             body: Arc::new(body),
         }
-    }
-
-    /// The format of the file.
-    #[must_use]
-    pub fn format(&self) -> WaveFormat {
-        match *self.body {
-            Body::Vcd { .. } => WaveFormat::Vcd,
-            Body::Fst { .. } => WaveFormat::Fst,
-            Body::Ghw { .. } => WaveFormat::Ghw,
-        }
-    }
-}
-
-/// Reads the header of a file that starts with `head`; `None` if more bytes are needed.
-/// `see` gets every variable.
-///
-/// An FST file has its names at its end; [`fst::Front`] reads it with its names first.
-///
-/// # Errors
-///
-/// Something that the format does not allow.
-pub fn read_header(
-    format: WaveFormat,
-    head: &[u8],
-    see: &mut dyn FnMut(&Var<'_>),
-) -> Result<Option<Header>, WaveError> {
-    match format {
-        WaveFormat::Vcd => vcd::read_header(head, see),
-        WaveFormat::Fst => fst::read_header(head, see),
-        WaveFormat::Ghw => ghw::read_header(head, see),
     }
 }
 

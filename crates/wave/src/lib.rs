@@ -46,6 +46,7 @@
 
 mod bytes;
 mod error;
+mod format;
 pub mod fst;
 mod ghw;
 mod header;
@@ -53,8 +54,11 @@ pub mod leb128;
 mod reader;
 mod value;
 mod vcd;
+mod watch;
 
 pub use error::WaveError;
-pub use header::{Header, Var, WaveFormat, read_header};
-pub use reader::{Edge, Part, Reader, Sample, Take, Watch, Watched};
+pub use format::{WaveFormat, read_header};
+pub use header::{Header, Var};
+pub use reader::Reader;
 pub use value::Value;
+pub use watch::{Edge, Part, Sample, Take, Watch, Watched};

@@ -1,8 +1,8 @@
 //! Value change dumps: text (IEEE 1364-2005, 18).
 
 use crate::header::{Body, Scopes, split_range};
-use crate::reader::{Board, Part, Take, Watch};
 use crate::value::bit_of;
+use crate::watch::{Board, Part, Take, Watch};
 use crate::{Header, Var, WaveError};
 
 /// A word is a value of a signal or a name. Longer ones are none.

@@ -11,9 +11,9 @@ use hartrace_flow::decode::Nothing;
 use hartrace_flow::{Blocks, Evidence, Goal, Stop};
 
 use super::aids::Tap;
+use super::pending::{Next, Pending};
 use super::source::Source;
 use super::trail::{As, More, Returns, Trail};
-use super::way::{Next, Pending};
 use crate::modes::{Predictor, Shared};
 
 /// Evidence that implies every return, and counts those at a depth.

@@ -7,8 +7,8 @@ use hartrace_flow::{
 
 use super::aids::{Aids, Tap};
 use super::modes::Doubt;
+use super::pending::{Next, Outcomes, Pending, Trouble, reason};
 use super::trail::{More, Returns};
-use super::way::{Next, Outcomes, Pending, Trouble, reason};
 use super::{Ctx, ETrace, Message, Settings};
 use crate::data::{Batch, DataSource};
 use crate::packet::quick::Plain;

@@ -8,8 +8,8 @@ use hartrace_flow::decode::{Phase, Source as _};
 use hartrace_flow::{Blocks, Consumer, Event};
 
 use super::modes::{Doubt, Modes};
+use super::pending::{Next, Trouble};
 use super::source::Source;
-use super::way::{Next, Trouble};
 use super::{Ctx, Settings};
 use crate::{Ending, Fault, QualStatus, Support};
 

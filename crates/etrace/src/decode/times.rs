@@ -2,8 +2,8 @@
 
 use hartrace_flow::Consumer;
 
+use super::pending::{Next, Trouble};
 use super::source::Source;
-use super::way::{Next, Trouble};
 use super::{Ctx, Settings};
 use crate::Packet;
 use crate::packet::quick::Plain;

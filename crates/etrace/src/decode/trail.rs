@@ -3,7 +3,7 @@
 
 use hartrace_flow::{Evidence, History, Kept, Outcomes as Next, Run};
 
-use super::way::Outcomes;
+use super::pending::Outcomes;
 use crate::modes::Shared;
 
 /// What a packet says about returns that were left out.

@@ -8,6 +8,7 @@ use hartrace_flow::{HartId, Ingress};
 use hartrace_isa::Itype;
 
 use super::Sink;
+use super::map::FULL;
 use super::out::Out;
 use super::prediction::Prediction;
 use super::resync::Resync;
@@ -80,9 +81,6 @@ pub(super) enum Returning {
     /// decoder may take it for.
     Reported(bool),
 }
-
-/// Most branches of a map.
-pub(super) const FULL: u8 = 31;
 
 /// The encoder of one hart; [`Encoder`](crate::Encoder) has one for each.
 #[derive(Clone, Debug)]

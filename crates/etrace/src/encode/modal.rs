@@ -7,8 +7,8 @@ use hartrace_isa::Itype;
 
 use super::Sink;
 use super::hart::{Before, Due, Hart, Open, Readiness, Returning};
+use super::map::push_branches;
 use super::prediction::{Passed, Passing};
-use super::runs::push_branches;
 use super::unit::{Unit, is_sijump};
 use crate::Config;
 use crate::modes::returns::Returns;

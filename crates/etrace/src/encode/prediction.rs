@@ -2,8 +2,7 @@
 
 use hartrace_flow::{IngressRun, IngressRuns};
 
-use super::hart::FULL;
-use super::runs::push_branches;
+use super::map::{FULL, push_branches};
 use crate::modes::{Predictor, Shared};
 use crate::packet::bits::mask;
 use crate::{BranchMap, Config};

@@ -5,7 +5,8 @@ use hartrace_flow::{IngressRun, IngressRuns, PassRuns, Passing, PushOutcomes, Ro
 use hartrace_isa::Itype;
 
 use super::Sink;
-use super::hart::{Before, Due, FULL, Hart, Open, Readiness};
+use super::hart::{Before, Due, Hart, Open, Readiness};
+use super::map::{FULL, push_branches};
 use super::out::Out;
 use crate::{BranchMap, Config, IdleIrdepth};
 
@@ -244,16 +245,6 @@ impl Hart {
             self.full_map(config, sink);
         }
     }
-}
-
-/// So many branches of which only the last may be taken; they fit.
-#[inline(always)]
-pub(super) fn push_branches(map: &mut BranchMap, count: u8, last_taken: bool) {
-    // A set bit is a branch that was not taken.
-    let outcomes = (1u64 << (count & 63)) - 1;
-    let outcomes = outcomes >> u32::from(last_taken);
-    map.bits |= (outcomes as u32) << (map.count & 31);
-    map.count += count;
 }
 
 /// Outcomes of branches, the newest in bit 63, the one before it in bit 62: 1 if it was

@@ -11,7 +11,7 @@ use core::cell::Cell;
 
 use hartrace_flow::{Exit, Kept, Run};
 
-use super::predictor::after;
+use super::state::after;
 
 /// The branches of a slice of runs that share an entry of the predictor.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,10 +8,7 @@ use hartrace_flow::{Exit, Kept, Run};
 
 use super::effects::{Effects, Known};
 use super::first_bit;
-
-/// The state of every entry after a synchronisation: not taken, but ready to
-/// change its mind.
-const INITIAL: u8 = 0b01;
+use super::state::{INITIAL, MISS, NEXT, after};
 
 /// A predictor. The upper bit of a state is the prediction, the lower one the
 /// last outcome; a prediction changes when it has failed twice, or once right
@@ -28,36 +25,6 @@ pub(crate) struct Predictor {
 
 /// Fewer runs than these are looked at one by one: most of them have one branch.
 const FEW_RUNS: usize = 4;
-
-/// Set where an outcome was not expected.
-const MISS: u8 = 0b100;
-
-/// The state after an outcome, with [`MISS`] or not, by the state before and whether
-/// the branch was taken.
-const NEXT: [u8; 8] = {
-    let mut rows = [0; 8];
-    let mut row = 0;
-    while row < 8 {
-        let (predicted, last, taken) = (row >> 2, row >> 1 & 1, row & 1);
-        // The prediction follows the outcome unless the last one confirmed it.
-        let prediction = if predicted == last { predicted } else { taken };
-        let miss = if predicted == taken { 0 } else { MISS };
-        #[allow(clippy::indexing_slicing, reason = "the row is below 8")]
-        {
-            rows[row as usize] = miss | prediction << 1 | taken;
-        }
-        row += 1;
-    }
-    rows
-};
-
-/// The state after an outcome.
-pub(super) const fn after(state: u8, taken: bool) -> u8 {
-    let row = (state << 1 | taken as u8) & 7;
-    #[allow(clippy::indexing_slicing, reason = "there are 8 rows")]
-    let next = NEXT[row as usize];
-    next & !MISS
-}
 
 impl Predictor {
     /// A table with 2^`bpred_size` entries.

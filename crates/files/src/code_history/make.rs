@@ -212,7 +212,7 @@ type View = (Option<HartId>, Option<Context>);
 /// Writes that contradict each other, or are too many.
 ///
 /// ```
-/// use hartrace_capture::code_history::{CodeWrite, make};
+/// use hartrace_files::code_history::{CodeWrite, make};
 /// use hartrace_flow::Since;
 ///
 /// let code = CodeWrite::constant(0x1000, vec![1, 0, 1, 0, 1, 0].into());

@@ -21,8 +21,8 @@ const LARGE: u64 = 64 << 20;
 /// The files of a program, read into memory.
 ///
 /// ```no_run
-/// use hartrace_capture::config::Config;
-/// use hartrace_capture::program::Program;
+/// use hartrace_files::config::Config;
+/// use hartrace_files::program::Program;
 ///
 /// let config = Config::load("run.toml".as_ref())?;
 /// let program = Program::load(config, &mut |remark| eprintln!("{remark}"))?;

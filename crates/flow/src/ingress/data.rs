@@ -1,22 +1,9 @@
 //! The data half of the port: from effects to the signals of table 4.9.
 
-use alloc::collections::VecDeque;
-
 use super::kinds::Kind;
 use super::port::Hart;
 use super::{DataIngress, DataPort, IngressSink, PortConfig};
 use crate::{Access, AccessKind, Effects, HartId, Insn};
-
-/// Split loads of one hart.
-#[derive(Debug, Default)]
-pub(super) struct Loads {
-    /// Responses to come, and after which instruction.
-    responses: VecDeque<(u64, DataIngress)>,
-    /// Instructions so far.
-    insns: u64,
-    /// The id of the next load.
-    next: u16,
-}
 
 /// Data accesses of a block, at most: the groups of signals that a port has (4.4).
 const MOST: usize = 8;

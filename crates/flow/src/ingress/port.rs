@@ -5,8 +5,8 @@ use core::ops::Range;
 
 use hartrace_isa::{Flow, Isa, Itype, ItypeTable, Op, decode};
 
-use super::data::Loads;
 use super::kinds::{Kind, Kinds};
+use super::loads::Loads;
 use super::{Ctype, DataIngress, Ingress, IngressRuns, IngressSink, Trigger};
 use crate::per_hart::PerHart;
 use crate::{

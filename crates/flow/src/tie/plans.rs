@@ -3,12 +3,22 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::waiting::Held;
 use crate::plain_access::{FORMS, FormWord};
 use crate::{
     AccessKind, DataAccess, Image, Kept, Part, PlainAccesses, PlainForm, Reported, Run, SpaceId,
     Totals, Touch,
 };
+
+/// What is held back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Held {
+    /// The runs of a plan, of which the last went to `next`.
+    Slice { plan: u32, next: u64 },
+    /// So many other runs.
+    Runs(usize),
+    /// An event.
+    Event,
+}
 
 /// An access that an instruction of a run makes.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::plans::{SlicePlan, SlicePlans};
+use super::plans::{Held, SlicePlan, SlicePlans};
 use crate::{
     AccessKind, DataAccess, Event, Image, Mark, Ownership, Part, PlainAccesses, PlainForm,
     PlainValues, Run, SpaceId, Totals,
@@ -31,17 +31,6 @@ pub(super) struct Hart {
     pub(super) loose: bool,
     /// A gap was given since the last synchronisation.
     pub(super) gap: bool,
-}
-
-/// What is held back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Held {
-    /// The runs of a plan, of which the last went to `next`.
-    Slice { plan: u32, next: u64 },
-    /// So many other runs.
-    Runs(usize),
-    /// An event.
-    Event,
 }
 
 /// A queue whose items lie next to each other.

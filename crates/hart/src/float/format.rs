@@ -1,7 +1,7 @@
 //! The formats: the positions of sign, exponent and fraction, and the special
 //! values.
 
-use super::fast::Host;
+use super::host::Host;
 
 /// An IEEE 754 binary interchange format of up to 64 bits.
 ///

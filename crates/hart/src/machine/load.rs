@@ -11,15 +11,15 @@ use crate::bus::{Bus, Clock};
 use crate::clint::Clint;
 use crate::config::{Config, ConfigError, ContextSource, Platform};
 use crate::cpu::Cpu;
+use crate::csr::set_csr;
 use crate::devices::{Devices, Equipment};
-use crate::fdt::{self, BOOT_ROM, Chosen, Description, Virt};
+use crate::fdt::{self, BOOT_ROM, Chosen, Description, tree};
 use crate::hart::Hart;
 use crate::host::htif::Htif;
 use crate::host::semihosting::Semihosting;
 use crate::machine::Machine;
 use crate::machine::turns::Turns;
 use crate::memory::{Memory, Region};
-use crate::model::set_csr;
 use crate::notes::Records;
 use crate::program::Program;
 use crate::triggers::Triggers;
@@ -228,21 +228,6 @@ impl Machine {
         self.bus.find_deadline(&self.hart.cpu);
         self.refresh_interrupts();
     }
-}
-
-/// The device tree of our own machine.
-pub(crate) fn tree(config: &Config, isa: hartrace_isa::Isa, chosen: Chosen<'_>) -> Vec<u8> {
-    let virt = Virt {
-        harts: config.harts,
-        cache_block: config.cache_block,
-        isa_name: &config.reported_isa(isa),
-        isa,
-        memory: &config.memory,
-        equipment: Equipment::beside(&config.memory, &config.virtio),
-        htif: chosen.is_empty(),
-        chosen,
-    };
-    virt.blob()
 }
 
 /// The first hart, the others and the bus of a machine whose program starts at `entry`.

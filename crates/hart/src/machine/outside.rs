@@ -6,12 +6,12 @@ use hartrace_isa::Op;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::devices::Finish;
-use crate::exec;
 use crate::host::semihosting::Outcome;
 use crate::host::{GuestMemory, Note};
 use crate::machine::{Machine, Stop};
 use crate::memory::Memory;
 use crate::mmu::{Use, translate};
+use crate::report::Report;
 
 /// Instructions between two looks at the host where stores to `tohost` are
 /// noticed by themselves: for answers that wait.
@@ -147,7 +147,7 @@ impl Machine {
         hart.cpu.pc = xlen.wrap(hart.cpu.pc.wrapping_add(4));
         if O::WANTS.contains(Wants::EVENTS) {
             let id = HartId(hart.cpu.id);
-            let mut report = exec::Report {
+            let mut report = Report {
                 effects: &mut hart.effects,
                 accesses: &mut hart.accesses,
                 observer,

@@ -4,9 +4,9 @@ use hartrace_flow::{Cause, HartId, Observer, Step, Trap, TrapStep, Wants};
 use hartrace_isa::Itype;
 
 use crate::cpu::{Exception, cause};
-use crate::exec;
 use crate::machine::{Machine, Stop};
 use crate::processes::note_call;
+use crate::report::Report;
 
 impl Machine {
     /// Takes an exception, unless it is one of an endless row.
@@ -79,7 +79,7 @@ impl Machine {
         let (epc, mode, context) = (hart.cpu.pc, hart.cpu.mode, hart.cpu.context());
         hart.cpu.retire(0, hart.costs.trap.into());
         hart.effects.clear();
-        let mut report = exec::Report {
+        let mut report = Report {
             effects: &mut hart.effects,
             accesses: &mut hart.accesses,
             observer,

@@ -367,7 +367,7 @@ impl Observer for Truth {
 
 /// Runs a program of this repository.
 fn run(name: &str, harts: u32, observer: &mut impl Observer) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../programs");
     let program = name.split('-').next().unwrap();
     let elf = fs::read(folder.join(program).join(format!("{name}.elf"))).unwrap();
     let program = Program::from_elf(&elf).unwrap();

@@ -30,7 +30,7 @@ impl Write for Seen {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/ctr")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../programs/ctr")
 }
 
 /// What a program prints, with one cycle for each instruction, so that the

@@ -16,7 +16,7 @@ use hartrace_isa::{Isa, Xlen};
 
 /// A machine with records, at the start of a program of this repository.
 fn machine(name: &str, version: Version, predictor: PredictorKind) -> Machine {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../programs");
     let bytes = std::fs::read(path.join(name)).unwrap();
     let program = Program::from_elf(&bytes).unwrap();
     let mut config = Config::new(Platform::Virt, program.xlen);
@@ -197,7 +197,7 @@ impl Observer for NoObserver {
 fn records_beside_the_hart_are_not_seen() {
     for name in PROGRAMS {
         for version in Version::ALL {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../programs");
             let program = Program::from_elf(&std::fs::read(path.join(name)).unwrap()).unwrap();
             let config = Config::new(Platform::Virt, program.xlen);
             let isa = Isa::parse(&config.isa).unwrap();

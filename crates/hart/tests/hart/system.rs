@@ -277,7 +277,7 @@ impl Write for Seen {
 fn devices(seen: &Seen, harts: u32) -> Machine {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../programs/devices/devices-rv64gc.elf"
+        "/../../../programs/devices/devices-rv64gc.elf"
     );
     let program = Program::from_elf(&std::fs::read(path).unwrap()).unwrap();
     let mut image = b"a line on the disk\n".to_vec();

@@ -6,7 +6,7 @@ use hartrace_flow::{
     ReturnStack, Stop, Swaps,
 };
 
-use super::stretch::{End, Trouble, outcomes, reason};
+use super::end::{End, Trouble, outcomes, reason};
 use super::sync::{FullAddress, start_mark, stop_mark, trap};
 use super::{Ctx, NTrace, Settings};
 use crate::message::quick;

@@ -1,38 +1,13 @@
 //! One stretch of execution: its halfwords, its branches and how it ended
 //! (11.1).
 
-use hartrace_flow::{Cause, Consumer, Event, Evidence, Exit, Image, Reason, SpaceId, Stop};
+use hartrace_flow::{Cause, Consumer, Event, Evidence, Exit, Image, SpaceId, Stop};
 use hartrace_flow::{Trap, Walk};
 
+use super::end::{End, Trouble};
 use super::source::Source;
 use super::{Ctx, Settings};
 use crate::{Fault, StackKind, TrapTypes};
-
-/// How a stretch ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// With a taken branch, or a direct jump that counts as one.
-    Branch,
-    /// With a jump to this address.
-    Jump(u64),
-    /// With a trap to this address, after the last instruction.
-    Trap(Cause, u64),
-    /// Anyhow, at this address: a sync message may come anywhere. A branch at
-    /// the very end was taken if the message is one of taken branches; else the
-    /// address shows.
-    Here { to: u64, taken: bool },
-    /// In any way; where the hart went is unknown.
-    Open,
-}
-
-/// What does not fit, and the value that goes with it.
-pub(super) type Trouble = (Fault, u64);
-
-/// The same as the reason of a gap.
-#[cold]
-pub(super) fn reason((fault, value): Trouble) -> Reason {
-    fault.reason(value)
-}
 
 impl Source {
     /// Walks one stretch. What was counted before and what was walked before
@@ -320,14 +295,4 @@ impl Evidence for NoBranches {
 fn behind(image: &Image, space: SpaceId, at: u64) -> Option<u64> {
     let f = image.fetch(space, at)?;
     Some(f.isa.xlen().wrap(at.wrapping_add(u64::from(f.len))))
-}
-
-/// What the outcomes of `HIST` are, oldest first.
-#[inline]
-pub(super) fn outcomes(hist: u64) -> (u64, u8) {
-    let count = 63 - (hist | 1).leading_zeros();
-    if count == 0 {
-        return (0, 0);
-    }
-    ((hist << (64 - count)).reverse_bits(), count as u8)
 }

@@ -2,7 +2,7 @@
 
 use hartrace_flow::{Cause, Mark};
 
-use super::stretch::End;
+use super::end::End;
 use crate::{Body, Btype, Evcode, Sync};
 
 /// A sync message of any type.

@@ -3,11 +3,10 @@
 
 use hartrace_flow::encode::{Gathered, Outlet, SHORT};
 
-use super::send::is_short;
 use super::{Counters, Sink};
 use crate::fields::{EMPTY, Room};
 use crate::message::quick;
-use crate::{Body, Btype, Config, Layout, Message, Timestamps};
+use crate::{Body, Btype, Config, Layout, Message, Timestamps, TraceMode};
 
 /// A branch message without sync, as far as RepeatBranch compares it (7.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,4 +341,9 @@ fn reserve(config: &Config) -> u32 {
         (true, true) => 2,
     };
     error + sync + owners * owner + (2 + owners) * stamp
+}
+
+/// Whether a jump's message has no `HIST`.
+pub(super) fn is_short(config: &Config, hist: u64) -> bool {
+    (config.mode == TraceMode::Btm) | ((hist == 1) & config.short_indirect)
 }

@@ -4,7 +4,7 @@ use hartrace_flow::Ingress;
 
 use super::Sink;
 use super::hart::{Hart, Pending, State};
-use super::out::Branch;
+use super::out::{Branch, is_short};
 use crate::{Body, Btype, Config, Evcode, Owner, Process, Sync, TraceMode, Version};
 
 impl Hart {
@@ -267,9 +267,4 @@ fn sync_body(
             hist,
         },
     }
-}
-
-/// Whether a jump's message has no `HIST`.
-pub(super) fn is_short(config: &Config, hist: u64) -> bool {
-    (config.mode == TraceMode::Btm) | ((hist == 1) & config.short_indirect)
 }

@@ -7,8 +7,8 @@
 use super::unpack;
 use crate::bytes::Bytes;
 use crate::header::Body;
-use crate::reader::{Edge, Part, Sample, Take, Values, Watch};
 use crate::value::bit_of;
+use crate::watch::{Edge, Late, Part, Sample, Take, Values, Watch};
 use crate::{Value, WaveError};
 use std::sync::Arc;
 
@@ -73,6 +73,41 @@ enum Place {
 /// What is wrong with a section; where it is, its reader knows.
 type Fault = &'static str;
 
+impl Late for Section {
+    #[inline]
+    fn value(&mut self, watched: usize) -> Result<Option<&Value>, WaveError> {
+        if watched == self.clock {
+            return Ok(Some(&self.before_edge));
+        }
+        let Some(signal) = self.signals.get_mut(watched) else {
+            return Ok(None);
+        };
+        if signal.chain.next < self.edge_index {
+            let changed = signal.chain.follow(self.edge_index, &mut signal.value);
+            changed.map_err(damaged)?;
+        }
+        for chain in &mut signal.more {
+            let changed = chain.follow(self.edge_index, &mut signal.value);
+            changed.map_err(damaged)?;
+        }
+        Ok(Some(&signal.value))
+    }
+
+    #[inline]
+    fn position(&self) -> (u64, u64) {
+        (self.number, self.edge_index)
+    }
+
+    fn next_change(&self, watched: usize) -> u64 {
+        let chains = self
+            .signals
+            .get(watched)
+            .into_iter()
+            .flat_map(Signal::chains);
+        chains.map(|chain| chain.next).min().unwrap_or(NEVER)
+    }
+}
+
 impl Section {
     pub(super) fn new(body: &Arc<Body>, watch: Watch) -> Result<Section, WaveError> {
         let Body::Fst { lengths } = &**body else {
@@ -122,43 +157,6 @@ impl Section {
         })
     }
 
-    /// The value of a signal before the current edge.
-    #[inline]
-    pub(crate) fn value(&mut self, watched: usize) -> Result<Option<&Value>, WaveError> {
-        if watched == self.clock {
-            return Ok(Some(&self.before_edge));
-        }
-        let Some(signal) = self.signals.get_mut(watched) else {
-            return Ok(None);
-        };
-        if signal.chain.next < self.edge_index {
-            let changed = signal.chain.follow(self.edge_index, &mut signal.value);
-            changed.map_err(damaged)?;
-        }
-        for chain in &mut signal.more {
-            let changed = chain.follow(self.edge_index, &mut signal.value);
-            changed.map_err(damaged)?;
-        }
-        Ok(Some(&signal.value))
-    }
-
-    /// The number of the section, and of the time of the current edge in it.
-    #[inline]
-    pub(crate) fn position(&self) -> (u64, u64) {
-        (self.number, self.edge_index)
-    }
-
-    /// The first time in the section at which a signal changes whose value was asked for at the
-    /// current edge.
-    pub(crate) fn next_change(&self, watched: usize) -> u64 {
-        let chains = self
-            .signals
-            .get(watched)
-            .into_iter()
-            .flat_map(Signal::chains);
-        chains.map(|chain| chain.next).min().unwrap_or(NEVER)
-    }
-
     /// Reads a section. `body` is what follows the length of its block, which starts at
     /// `offset`.
     pub(super) fn read(
@@ -197,7 +195,7 @@ impl Section {
             let Some(time) = clock.at(self.edge_index) else {
                 break Err(damaged("a change without a time"));
             };
-            let values = Values::Section(self);
+            let values = Values::Late(self);
             let gap = false;
             let taken = take(&mut Sample { time, gap, values });
             if taken.is_err() {

@@ -1,7 +1,7 @@
 //! The types of VHDL in a GHW file.
 
-use super::Leaf;
 use crate::bytes::Bytes;
+use crate::header::Leaf;
 
 /// Codes of types.
 const B2: u8 = 22;

@@ -1,0 +1,1 @@
+//! Nothing but tests, which are in the files beside this one.
