@@ -3,6 +3,7 @@
 //! it is not an ELF file for RISC-V.
 
 use hartrace_flow::elf::{self, Relocation, SectionKind, VersionName};
+use hartrace_flow::order;
 use hartrace_isa::attributes::Attributes;
 use hartrace_isa::{Isa, Xlen};
 use std::cell::Cell;
@@ -302,7 +303,7 @@ impl<'a> File<'a, '_> {
                 symbol: reloc.symbol.map(|symbol| symbol - 1),
             })
             .collect();
-        relocs.sort_by_key(|r| r.address);
+        order::sort_by_key(&mut relocs, |r| r.address);
         relocs
     }
 

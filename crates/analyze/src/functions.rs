@@ -308,7 +308,7 @@ impl Functions {
             });
             functions.ranges.push(Range { start, end, id });
         }
-        functions.ranges.sort_by_key(|range| range.start);
+        order::sort_by_key(&mut functions.ranges, |range| range.start);
         functions
     }
 

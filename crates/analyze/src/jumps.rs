@@ -108,7 +108,7 @@ impl Loops {
 
     fn finish(&mut self) {
         let mut left: Vec<_> = self.current.drain().collect();
-        left.sort_unstable();
+        order::sort_by_key(&mut left, |trips| *trips);
         for ((head, _), rounds) in left {
             self.trips.entry(head).or_insert(Trips::NONE).add(rounds);
         }

@@ -29,6 +29,7 @@ use self::plans::{Code, Held, RunPlans, SlicePlans, are_expected, assign};
 pub use self::runs::TiedRuns;
 use self::runs::{Accesses, with_insns};
 use self::waiting::{Hart, is_sync, space_of};
+use crate::order;
 use crate::plain_access::in_slices;
 use crate::{
     Consumer, DataAccess, DataGap, Event, HartId, Image, Kept, Mark, Part, PerHart, PlainAccesses,
@@ -113,7 +114,7 @@ impl<'a> Tie<'a> {
                 harts.push((id, hart));
             }
         }
-        harts.sort_by_key(|(id, _)| *id);
+        order::sort_by_key(&mut harts, |(id, _)| *id);
         TieState { harts }
     }
 

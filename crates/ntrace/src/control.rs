@@ -60,9 +60,6 @@ impl TeImpl {
 }
 
 impl Registers {
-    /// Place of `trTeTrigExtInControl`.
-    pub const TRIG_EXT_IN_OFFSET: u32 = 0x054;
-
     /// What software writes for these settings, with tracing on, and what it
     /// reads back from an encoder that can do it all.
     ///

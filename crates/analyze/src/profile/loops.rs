@@ -88,7 +88,7 @@ impl<'a> Entries<'a> {
         let jumps =
             |r: &&RunCount| !matches!(r.run.exit, Exit::Return | Exit::TrapReturn | Exit::Swap);
         let mut by_next: Vec<&RunCount> = runs.iter().filter(jumps).collect();
-        by_next.sort_by_key(|r| (r.space, r.run.next));
+        order::sort_by_key(&mut by_next, |r| (r.space, r.run.next));
         let lengths = runs.iter().map(|r| r.run.end.wrapping_sub(r.run.start));
         Entries {
             runs,

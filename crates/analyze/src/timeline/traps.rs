@@ -227,7 +227,7 @@ impl TrapTable {
     #[must_use]
     pub fn traps(&self) -> (Vec<TrapSpan>, u64) {
         let mut traps = self.traps.clone();
-        traps.sort_by_key(|trap| (trap.track, trap.begin, trap.nesting));
+        order::sort_by_key(&mut traps, |trap| (trap.track, trap.begin, trap.nesting));
         (traps, self.dropped)
     }
 

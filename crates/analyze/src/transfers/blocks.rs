@@ -4,6 +4,7 @@ use super::ways::{Stretch, Way, way};
 use super::{Sample, percent};
 use crate::places::Places;
 use hartrace_flow::Image;
+use hartrace_flow::order;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -119,7 +120,9 @@ impl Blocks {
                 insns,
             });
         }
-        rows.sort_unstable_by_key(|b| (Reverse((b.cycles, b.runs)), b.start, b.end, b.trap));
+        order::sort_by_key(&mut rows, |b| {
+            (Reverse((b.cycles, b.runs)), b.start, b.end, b.trap)
+        });
         (rows, bogus)
     }
 

@@ -123,7 +123,9 @@ impl Branches {
             mispredicted: tally.mispredicted,
         };
         let mut edges: Vec<Edge> = self.edges.iter().map(one).collect();
-        edges.sort_unstable_by_key(|e| (Reverse(e.count), e.source, e.target, e.kind));
+        order::sort_by_key(&mut edges, |e| {
+            (Reverse(e.count), e.source, e.target, e.kind)
+        });
         edges
     }
 
@@ -227,7 +229,9 @@ fn write_sources(
         source.edges.push(*e);
     }
     let mut sources: Vec<(u64, Source)> = sources.into_iter().collect();
-    sources.sort_unstable_by_key(|(address, s)| (Reverse(s.all.count), *address));
+    order::sort_by_key(&mut sources, |(address, s)| {
+        (Reverse(s.all.count), *address)
+    });
     writeln!(
         out,
         "\n{:>12} {:>12} {:>12} {:>12} {:>7}  source, and its targets",

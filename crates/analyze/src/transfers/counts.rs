@@ -4,6 +4,7 @@
 use super::profgen;
 use crate::segments::Segments;
 use crate::stacks::{Ran, StackSink};
+use hartrace_flow::order;
 use hartrace_flow::{Exit, HartId};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -76,7 +77,7 @@ impl FlowCounts {
                 Some(((segments.offset(one)?, segments.offset(other)?), count))
             });
             let mut inside: Vec<_> = inside.collect();
-            inside.sort_unstable();
+            order::sort_by_key(&mut inside, |edge| *edge);
             inside
         };
         let ranges = both(self.ranges());
@@ -88,7 +89,7 @@ impl FlowCounts {
             .iter()
             .filter_map(|(address, count)| Some((segments.offset(*address)?, *count)));
         let mut addresses: Vec<_> = addresses.collect();
-        addresses.sort_unstable();
+        order::sort_by_key(&mut addresses, |counted| *counted);
         writeln!(out, "{}", addresses.len())?;
         for (address, count) in addresses {
             writeln!(out, "{address:x}:{count}")?;
@@ -112,7 +113,7 @@ impl FlowCounts {
     /// Failures of `out`.
     pub fn write_profgen(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut jumps = self.branches();
-        jumps.sort_unstable_by_key(|((source, target), _)| (*target, *source));
+        order::sort_by_key(&mut jumps, |((source, target), _)| (*target, *source));
         let mut jumps = jumps.into_iter().peekable();
         for ((first, last), mut left) in self.ranges() {
             while let Some(((source, target), count)) = jumps.peek_mut()
@@ -148,7 +149,7 @@ impl FlowCounts {
 
 pub(super) fn sorted<K: Copy + Ord + Hash>(counts: &FxHashMap<K, u64>) -> Vec<(K, u64)> {
     let mut list: Vec<(K, u64)> = counts.iter().map(|(key, count)| (*key, *count)).collect();
-    list.sort_unstable();
+    order::sort_by_key(&mut list, |counted| *counted);
     list
 }
 

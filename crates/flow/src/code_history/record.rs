@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{CodeHistory, CodePiece, NamedSync, VaryingCode};
+use crate::order;
 use crate::{HartId, News, PerHart, Placed, Since, Straight, Straights, Version};
 
 /// Halfwords in a page of code.
@@ -133,7 +134,7 @@ impl Varying {
 
     /// As part of a history. What is said of one hart goes before what is said of all.
     fn code(mut self, address: u64) -> VaryingCode {
-        self.versions.sort_by_key(|version| version.hart.is_none());
+        order::sort_by_key(&mut self.versions, |version| version.hart.is_none());
         VaryingCode {
             address,
             len: 2,

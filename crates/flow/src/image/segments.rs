@@ -111,7 +111,8 @@ impl Segments {
         let to = self.chunk_of(high).map_or(0, |c| c + 1).max(from);
         let old = self.chunks.get(from..to).unwrap_or_default();
         let old = old.iter().flat_map(|c| c.iter().cloned());
-        let mut placed: BTreeMap<u64, Segment> = old.map(|s| (s.base, s)).collect();
+        let mut placed = BTreeMap::new();
+        placed.extend(old.map(|s: Segment| (s.base, s)));
         for segment in new {
             place(&mut placed, segment);
         }

@@ -5,6 +5,7 @@ use hartrace_flow::{Observer, RegId};
 use hartrace_isa::{Op, csr};
 
 use crate::code::Micro;
+use crate::cpu::Cpu;
 use crate::exec::{Fault, Frame};
 use crate::float::{self, F16, F32, F64, Flags, Format, Round};
 use crate::width::Width;
@@ -188,23 +189,70 @@ impl<O: Observer> Frame<'_, O> {
     }
 
     /// Floating-point arithmetic.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn float<W: Width>(&mut self, op: &Micro) -> Result<(), Fault> {
         if !self.cpu.float_on() {
             return Err(Fault::Illegal);
         }
         let mut flags = Flags(0);
-        match self.arithmetic(op, &mut flags)? {
-            Float(value) => self.set_f::<W>(op.rd, value),
-            Integer(value) => self.set::<W>(op.rd, value),
+        let operands = Operands {
+            cpu: self.cpu,
+            x: self.x,
+        };
+        let value = operands.arithmetic(op, &mut flags).ok_or(Fault::Illegal)?;
+        if flags.0 & TO_INTEGER == 0 {
+            self.set_f::<W>(op.rd, value);
+        } else {
+            self.set::<W>(op.rd, value);
+            flags.0 &= !TO_INTEGER;
         }
         self.raise::<W>(flags);
         Ok(())
     }
+}
+
+/// Beside the flags: the result goes to an integer register.
+const TO_INTEGER: u8 = 1 << 7;
+
+/// What arithmetic reads. It is compiled once, not for every observer.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    cpu: &'a Cpu,
+    x: &'a [u64; 256],
+}
+
+impl Operands<'_> {
+    #[inline(always)]
+    fn get(self, register: u8) -> u64 {
+        // There is one for every byte.
+        #[allow(clippy::indexing_slicing)]
+        self.x[usize::from(register)]
+    }
+
+    #[inline(always)]
+    fn f(self, register: u8) -> u64 {
+        // Masked to the size of the array.
+        #[allow(clippy::indexing_slicing)]
+        self.cpu.f[usize::from(register & 31)]
+    }
+
+    /// The result, with [`TO_INTEGER`] among the flags where it belongs; `None` for an
+    /// instruction that there is not. In this form it is passed in processor registers.
+    #[inline(never)]
+    fn arithmetic(self, op: &Micro, flags: &mut Flags) -> Option<u64> {
+        match self.evaluate(op, flags) {
+            Ok(Float(value)) => Some(value),
+            Ok(Integer(value)) => {
+                flags.0 |= TO_INTEGER;
+                Some(value)
+            }
+            Err(_) => None,
+        }
+    }
 
     #[rustfmt::skip] // the table is easier to read
     #[inline(always)]
-    fn arithmetic(&mut self, op: &Micro, flags: &mut Flags) -> Result<Outcome, Fault> {
+    fn evaluate(self, op: &Micro, flags: &mut Flags) -> Result<Outcome, Fault> {
         Ok(dispatch! { self, op, flags;
             F64: FaddD FsubD FmulD FdivD FsqrtD FmaddD FmsubD FnmsubD FnmaddD
                 FminD FmaxD FeqD FltD FleD FclassD FsgnjD FsgnjnD FsgnjxD
@@ -241,7 +289,7 @@ impl<O: Observer> Frame<'_, O> {
     /// The rounding mode an instruction asks for; invalid ones are illegal,
     /// even where nothing is rounded.
     #[inline(always)]
-    fn round(&self, op: &Micro) -> Result<Round, Fault> {
+    fn round(self, op: &Micro) -> Result<Round, Fault> {
         let code = match op.imm >> 5 & 7 {
             7 => self.cpu.frm,
             code => code as u8,
@@ -250,7 +298,7 @@ impl<O: Observer> Frame<'_, O> {
     }
 
     #[inline(always)]
-    fn unboxed<F: Format>(&self, register: u8) -> u64 {
+    fn unboxed<F: Format>(self, register: u8) -> u64 {
         if self.cpu.unwritten >> (register & 31) & 1 != 0 {
             return F::NAN;
         }
@@ -259,7 +307,7 @@ impl<O: Observer> Frame<'_, O> {
 
     #[inline(always)]
     fn binary<F: Format>(
-        &self,
+        self,
         op: &Micro,
         flags: &mut Flags,
         function: Binary,
@@ -276,7 +324,7 @@ impl<O: Observer> Frame<'_, O> {
     /// A fused multiply-add with signs flipped: of the product, of the addend.
     #[inline(always)]
     fn fused<F: Format>(
-        &self,
+        self,
         op: &Micro,
         flags: &mut Flags,
         product: u64,
@@ -290,27 +338,27 @@ impl<O: Observer> Frame<'_, O> {
     }
 
     #[inline(always)]
-    fn select<F: Format>(&self, op: &Micro, flags: &mut Flags, function: Select) -> Outcome {
+    fn select<F: Format>(self, op: &Micro, flags: &mut Flags, function: Select) -> Outcome {
         let (a, b) = (self.unboxed::<F>(op.rs1), self.unboxed::<F>(op.rs2));
         Float(float::boxed::<F>(function(a, b, flags)))
     }
 
     #[inline(always)]
-    fn compare<F: Format>(&self, op: &Micro, flags: &mut Flags, function: Compare) -> Outcome {
+    fn compare<F: Format>(self, op: &Micro, flags: &mut Flags, function: Compare) -> Outcome {
         let (a, b) = (self.unboxed::<F>(op.rs1), self.unboxed::<F>(op.rs2));
         Integer(function(a, b, flags).into())
     }
 
     /// The first operand with a sign made of both.
     #[inline(always)]
-    fn sign<F: Format>(&self, op: &Micro, signs: fn(u64, u64) -> u64) -> Outcome {
+    fn sign<F: Format>(self, op: &Micro, signs: fn(u64, u64) -> u64) -> Outcome {
         let (a, b) = (self.unboxed::<F>(op.rs1), self.unboxed::<F>(op.rs2));
         Float(float::boxed::<F>(a & !F::SIGN | signs(a, b) & F::SIGN))
     }
 
     #[inline(always)]
     fn convert<From: Format, To: Format>(
-        &self,
+        self,
         op: &Micro,
         flags: &mut Flags,
     ) -> Result<Outcome, Fault> {
@@ -320,7 +368,7 @@ impl<O: Observer> Frame<'_, O> {
     }
 
     /// The operand rounded to an integer of its format.
-    fn to_integer<F: Format>(&self, op: &Micro, flags: &mut Flags) -> Result<Outcome, Fault> {
+    fn to_integer<F: Format>(self, op: &Micro, flags: &mut Flags) -> Result<Outcome, Fault> {
         let a = self.unboxed::<F>(op.rs1);
         let value = float::round_to_integer::<F>(a, self.round(op)?, flags);
         Ok(Float(float::boxed::<F>(value)))

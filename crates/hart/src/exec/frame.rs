@@ -31,7 +31,7 @@ pub(crate) struct Frame<'a, O> {
     pub(crate) changes: &'a mut Collected,
     pub(crate) misaligned: bool,
     /// The integer registers.
-    x: &'a mut [u64; 256],
+    pub(super) x: &'a mut [u64; 256],
     /// The largest piece of RAM, borrowed from the bus, if loads and stores
     /// reach it as it is: without translation or protection. Otherwise empty.
     pub(super) ram: Vec<u8>,
