@@ -14,9 +14,9 @@
 //! assert_eq!(error.to_string(), "unknown key `itype_with` in [ingress]; did you mean `itype_width`?");
 //! ```
 //!
-//! Nothing here runs once for each instruction or message: this crate is compiled for size
-//! of the build, not for speed. What does stands in `hartrace-capture`, which has all of
-//! these modules too.
+//! Nothing here runs for each instruction or message, so this crate is not optimised and
+//! builds fast. What runs that often is in `hartrace-capture`, which has all of these modules,
+//! too.
 //!
 //! * [`config`]: the one TOML schema, read, merged and written; [`transport`] and
 //!   [`wave_port`]: what it says about buffers, pins, frames and waveforms.

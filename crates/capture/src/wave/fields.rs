@@ -1,6 +1,7 @@
 //! Numbers of the signals of each port.
 
-/// A field of RVFI that is used, by its place in [`WavePort::fields`]; others are known so that their names mean nothing else.
+/// A field of RVFI that is used, by its place in `WavePort::fields`; others are known so
+/// that their names mean nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Rvfi {
@@ -25,7 +26,7 @@ pub(super) enum Rvfi {
     Cause = 24,
 }
 
-/// A field of the ingress port, by its place in [`WavePort::fields`].
+/// A field of the ingress port, by its place in `WavePort::fields`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Block {
