@@ -10,7 +10,6 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{CodeHistory, CodePiece, NamedSync, VaryingCode};
-use crate::order;
 use crate::{HartId, News, PerHart, Placed, Since, Straight, Straights, Version};
 
 /// Halfwords in a page of code.
@@ -134,7 +133,7 @@ impl Varying {
 
     /// As part of a history. What is said of one hart goes before what is said of all.
     fn code(mut self, address: u64) -> VaryingCode {
-        order::sort_by_key(&mut self.versions, |version| version.hart.is_none());
+        self.versions.sort_by_key(|version| version.hart.is_none());
         VaryingCode {
             address,
             len: 2,

@@ -116,10 +116,11 @@ macro_rules! dispatch {
 
 impl<O: Observer> Frame<'_, O> {
     #[inline(always)]
-    fn f(&self, register: u8) -> u64 {
-        // Masked to the size of the array.
-        #[allow(clippy::indexing_slicing)]
-        self.cpu.f[usize::from(register & 31)]
+    fn operands(&self) -> Operands<'_> {
+        Operands {
+            cpu: self.cpu,
+            x: self.x,
+        }
     }
 
     /// Writes a floating-point register, which makes the state dirty.
@@ -180,7 +181,7 @@ impl<O: Observer> Frame<'_, O> {
             return Err(Fault::Illegal);
         }
         let addr = W::unsigned(self.get(op.rs1).wrapping_add(op.imm as u64));
-        let value = self.f(op.rs2);
+        let value = self.operands().f(op.rs2);
         Ok(match op.op {
             Op::Fsd => self.store::<8>(addr, value, cycles)?,
             Op::Fsw => self.store::<4>(addr, value, cycles)?,
@@ -195,11 +196,8 @@ impl<O: Observer> Frame<'_, O> {
             return Err(Fault::Illegal);
         }
         let mut flags = Flags(0);
-        let operands = Operands {
-            cpu: self.cpu,
-            x: self.x,
-        };
-        let value = operands.arithmetic(op, &mut flags).ok_or(Fault::Illegal)?;
+        let result = self.operands().arithmetic(op, &mut flags);
+        let value = result.ok_or(Fault::Illegal)?;
         if flags.0 & TO_INTEGER == 0 {
             self.set_f::<W>(op.rd, value);
         } else {
